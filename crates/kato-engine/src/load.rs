@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use kato_model::{AttributeLimits, Attributes, PatternName};
+use kato_model::{AttributeLimits, Attributes, EmotiveMap, PatternName};
 use kato_prediction::frozen::FrozenIndex;
 use kato_prediction::{IndexError, PatternIndex, SymbolId};
 use kato_store::contract::Totals;
@@ -287,6 +287,12 @@ impl<'a> Loader<'a> {
 }
 
 impl PatternVisitor for Loader<'_> {
+    fn deleted(&mut self, name: PatternName) -> bool {
+        // An index on the disk is of no node that has emotives.
+        self.index.purge(&name, &EmotiveMap::new());
+        true
+    }
+
     fn source(&mut self, symbols: &SourceSymbols<'_>, n_patterns: u64) -> ControlFlow<()> {
         self.look(symbols.len());
         if self.passed.is_some() {

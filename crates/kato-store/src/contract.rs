@@ -204,7 +204,8 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
 
     /// Visits as [`visit`](Self::visit) does, without the sources of these digests: what came after
     /// something was derived from those. Returns `false`, and shows nothing, unless all of them are
-    /// there.
+    /// there. One of which patterns were deleted since is there if the visitor
+    /// [takes these back](PatternVisitor::deleted).
     ///
     /// By default sources have no digests.
     ///

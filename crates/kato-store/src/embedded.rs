@@ -5,6 +5,7 @@ mod bury;
 mod compaction;
 mod count;
 mod damage;
+mod deletions;
 mod directory;
 mod flusher;
 mod forget;
@@ -45,7 +46,7 @@ use self::directory::{
 use self::flusher::Flusher;
 use self::generation::{Manifests, OpenedGeneration, Twin};
 use self::lock::WriteLock;
-use self::manifest::{Manifest, SegmentEntry, sync_dir};
+use self::manifest::{Manifest, NamedFiles, SegmentEntry, sync_dir};
 pub use self::options::{DamagePolicy, EmbeddedOptions, Merging};
 pub use self::salvage::{SalvageReport, is_salvaged, salvage};
 use self::segment::Segment;
@@ -120,8 +121,8 @@ type Writing<'a> = MutexGuard<'a, Vec<BackgroundMerge>>;
 #[derive(Debug)]
 struct State {
     newest: Generation,
-    /// Segments of the generation before the newest, whose files stay until the next commit.
-    previous: Vec<SegmentEntry>,
+    /// Files of the generation before the newest, which stay until the next commit.
+    previous: NamedFiles,
     /// Segments of earlier generations that may still be read from.
     retired: Vec<Weak<Segment>>,
 }
@@ -178,6 +179,7 @@ impl EmbeddedStore {
             n_commits: 0,
             next_segment: 0,
             segments: Vec::new(),
+            deletions: None,
             tombstones: Vec::new(),
         };
         // Makes the entry of `segments` durable before a manifest relies on it; a commit flushes
@@ -470,9 +472,13 @@ impl EmbeddedStore {
 
     /// Returns the file of a segment that is about to be written.
     fn next_segment_path(&self) -> PathBuf {
+        segment_path(&self.dir, self.next_number())
+    }
+
+    /// Returns a number that no file has or had.
+    fn next_number(&self) -> u64 {
         // Numbers only have to differ, so no ordering is needed.
-        let number = self.next_segment.fetch_add(1, Ordering::Relaxed);
-        segment_path(&self.dir, number)
+        self.next_segment.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Returns the writer's lock, or the error of a store that is open for reading only.
@@ -556,6 +562,7 @@ impl PatternStore for EmbeddedStore {
             checkpoint,
             n_commits: newest.n_commits + 1,
             segments: Vec::new(),
+            deletions: None,
             tombstones: Vec::new(),
             ..newest
         };
@@ -594,14 +601,9 @@ impl PatternStore for EmbeddedStore {
         check_node(&self.nodes, node_idx)?;
         let mut totals = Totals::default();
         // The manifest holds the totals of every segment, so nothing is read.
-        for node in self
-            .state()
-            .newest
-            .manifest
-            .segments
-            .iter()
-            .filter_map(|segment| segment.nodes.get(node_idx))
-        {
+        let state = self.state();
+        let segments = state.newest.manifest.segments.iter();
+        for node in segments.filter_map(|segment| segment.totals().nth(node_idx)) {
             totals.merge(Totals {
                 learns: node.observations,
                 learned_symbols: node.symbols,
@@ -650,9 +652,14 @@ impl PatternStore for EmbeddedStore {
         visitor: &mut dyn PatternVisitor,
     ) -> Result<bool, StoreError> {
         check_node(&self.nodes, node_idx)?;
-        let Some(beyond) = visit::beyond(self.segments(), known) else {
+        let segments = self.segments();
+        let Some(names) = visit::deleted_beyond(&segments, node_idx, known)? else {
             return Ok(false);
         };
+        if !names.into_iter().all(|name| visitor.deleted(name)) {
+            return Ok(false);
+        }
+        let beyond = visit::beyond(segments, known).unwrap_or_default();
         visit::visit(&beyond, node_idx, visitor)?;
         Ok(true)
     }
@@ -678,15 +685,17 @@ impl PatternStore for EmbeddedStore {
         let state = self.state();
         let newest = &state.newest.manifest;
         let referenced: HashSet<&str> = newest.files().collect();
-        let previous = state.previous.iter();
+        let previous = state
+            .previous
+            .iter()
+            .map(|(file, bytes)| (file.as_str(), *bytes));
         // Most segments belong to both generations and count once.
-        let previous = previous.filter(|segment| !referenced.contains(segment.file.as_str()));
+        let previous = previous.filter(|(file, _)| !referenced.contains(file));
         Some(
             newest
-                .segments
-                .iter()
+                .sized_files()
                 .chain(previous)
-                .map(|segment| segment.bytes)
+                .map(|(_, bytes)| bytes)
                 .sum(),
         )
     }

@@ -62,6 +62,15 @@ pub trait PatternVisitor {
         ControlFlow::Continue(())
     }
 
+    /// Receives, before anything else, the name of a pattern that is no longer in the sources that a visit
+    /// [passes over](crate::PatternStore::visit_beyond), and was when something was derived from them.
+    /// Returns whether it is taken back there; if not, the visit ends, as those sources are not what they
+    /// were. Not by default.
+    fn deleted(&mut self, name: PatternName) -> bool {
+        let _ = name;
+        false
+    }
+
     /// Receives one pattern of the source that began last.
     ///
     /// `Break` ends the visit.

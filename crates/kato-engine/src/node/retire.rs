@@ -171,9 +171,10 @@ impl Node {
     /// Without names the first `most` retired ones in name order. Names that are not retired are told in
     /// the outcome; those that were purged before are passed over. The tombstones stay: learning such a
     /// pattern is refused until it is [no longer retired](Self::unretire). What was
-    /// [finalized](Self::finalize_training) is no more. An index on the disk no longer covers the store.
+    /// [finalized](Self::finalize_training) is no more. An index on the disk passes over them from then on.
     ///
-    /// Cost: the store writes its segments that hold one of the patterns again.
+    /// Cost: that of looking each up and of a small commit. The store writes its segments again
+    /// [later](kato_store::embedded::EmbeddedOptions::max_deleted_percent).
     ///
     /// # Errors
     ///

@@ -37,6 +37,11 @@ pub(super) struct Chains {
 }
 
 impl Chain {
+    /// Returns whether it is of everything that a store holds, and maybe of patterns that were deleted since.
+    pub(super) fn is_of_all(&self, store: &EmbeddedStore) -> bool {
+        store.n_sources_beyond(&self.covered) == Some(0)
+    }
+
     /// Returns the number of patterns of all nodes.
     pub(super) fn n_patterns(&self) -> u64 {
         let patterns = self.units.iter().map(|unit| unit.header.n_patterns());
@@ -47,7 +52,6 @@ impl Chain {
 /// Returns the chains beside a store whose sources it holds.
 pub(super) fn find_chains(store: &EmbeddedStore) -> Chains {
     let mut found = Chains::default();
-    let sources = store.content().sources;
     for content in indexes_beside(store) {
         let chain = match read_chain(store, content) {
             Ok(Some(chain)) => chain,
@@ -58,17 +62,15 @@ pub(super) fn find_chains(store: &EmbeddedStore) -> Chains {
                 continue;
             }
         };
-        let mut left = sources.iter();
-        // Both ascend.
-        let is_part = (chain.covered.iter()).all(|source| left.any(|held| held == source));
+        let n_beyond = store.n_sources_beyond(&chain.covered);
         // One of nothing saves nothing.
-        if is_part && (chain.n_patterns() > 0 || chain.covered == sources) {
+        if n_beyond.is_some_and(|n_beyond| chain.n_patterns() > 0 || n_beyond == 0) {
             found.usable.push(chain);
         }
     }
     found.usable.sort_by_cached_key(|chain| {
         let top = chain.units.last().map(|unit| unit.content);
-        Reverse((chain.covered == sources, chain.n_patterns(), top))
+        Reverse((chain.is_of_all(store), chain.n_patterns(), top))
     });
     found
 }

@@ -51,8 +51,8 @@ struct IndexedNode {
 /// beside newer ones; `None` if there is neither.
 ///
 /// What was committed after an index was written is not in it: [`StoreIndex::covered`] says what is, and
-/// an engine loads the rest. When segments are merged or rewritten, what an index covers is no
-/// longer there as it was, and the index is none.
+/// an engine loads the rest, and passes over what was deleted of that. When segments are merged or
+/// rewritten, what an index covers is no longer there as it was, and the index is none.
 ///
 /// Nothing but headers and checksums is read, so this takes milliseconds for any number of
 /// patterns.
@@ -69,7 +69,7 @@ pub fn open(store: &EmbeddedStore) -> Result<Option<StoreIndex>, IndexFileError>
         return Err(error);
     }
     for chain in chains.usable {
-        let is_whole = chain.covered == content.sources;
+        let is_whole = chain.is_of_all(store);
         match open_chain(store, chain) {
             Ok(Some(index)) => return Ok(Some(index)),
             Err(error) if is_whole => return Err(error),
@@ -94,7 +94,7 @@ pub fn find(store: &EmbeddedStore) -> FoundIndex {
         faults: faults.collect(),
     };
     for chain in chains.usable {
-        let is_whole = chain.covered == store.content().sources;
+        let is_whole = chain.is_of_all(store);
         match open_chain(store, chain) {
             Ok(None) => {}
             Ok(Some(index)) => {

@@ -31,7 +31,7 @@ use self::numbers::{Children, Numbers};
 pub use self::progress::BuildProgress;
 use crate::disk::files::{CHECKSUMS, FORMAT_VERSION, HEADER, Header, NodeHeader, index_dir};
 use crate::disk::open::open_unit;
-use crate::disk::{IndexFileError, StoreIndex};
+use crate::disk::{IndexFileError, LOADED_PATTERNS, StoreIndex};
 
 /// How an index is built. The result does not depend on it.
 #[derive(Debug, Clone)]
@@ -177,7 +177,9 @@ pub fn build(store: &EmbeddedStore, options: &BuildOptions) -> Result<BuildRepor
     let parent = index_dir(store.dir());
     let _lock = files::lock(&parent).map_err(IndexFileError::of_files)?;
     let lower = match crate::disk::open(store).ok().flatten() {
-        Some(index) if index.covered() == store.content().sources => {
+        Some(index)
+            if store.n_sources_beyond(index.covered()) == Some(0) && !is_worn(store, &index)? =>
+        {
             if is_whole(&index, &options.cancel)? {
                 remove_others(&parent, &index);
                 return Ok(BuildReport::of(&index, began, true));
@@ -211,6 +213,25 @@ fn is_whole(index: &StoreIndex, cancel: &Cancel) -> Result<bool, IndexFileError>
     }
 }
 
+/// Returns whether patterns were deleted of what an index is of so that no other may add to it: one of them
+/// was learned again since, and would count with what is gone; or so many that passing over them takes longer
+/// than loading.
+fn is_worn(store: &EmbeddedStore, index: &StoreIndex) -> Result<bool, IndexFileError> {
+    let mut n_deleted = 0;
+    for node_idx in 0..store.nodes().len() {
+        let names = store
+            .deleted_beyond(node_idx, index.covered())?
+            .unwrap_or_default();
+        n_deleted += names.len() as u64;
+        for name in names {
+            if store.pattern(node_idx, &name)?.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(n_deleted >= LOADED_PATTERNS)
+}
+
 /// Returns whether building failed, or is worth nothing, because of what it adds to.
 fn is_lower_lost(
     lower: Option<&StoreIndex>,
@@ -225,6 +246,9 @@ fn is_lower_lost(
 /// What is new is written, and with it the last ones that are not `ratio` times as large as all that is
 /// written: so there are few, and a pattern is written again only when there is much beside it.
 fn to_add_to(store: &EmbeddedStore, index: StoreIndex, ratio: u64) -> Option<StoreIndex> {
+    if is_worn(store, &index).unwrap_or(true) {
+        return None;
+    }
     let nodes = 0..store.nodes().len();
     let new = nodes.map(|node_idx| store.n_stored_beyond(node_idx, index.covered()));
     let mut n_written = new.fold(0, u64::saturating_add);

@@ -8,6 +8,7 @@ use kato_engine::node::Lesson;
 use kato_engine::{Engine, EngineOptions};
 use kato_model::{Event, PatternName};
 use kato_prediction::disk::{BuildOptions, StoreIndex};
+use kato_store::embedded::EmbeddedOptions;
 use kato_store::{EmbeddedStore, PatternStore};
 
 use crate::damage::check;
@@ -204,6 +205,66 @@ fn what_is_forgotten_or_merged_voids_no_more_than_what_adds_to_it() {
     assert!(find(&store).is_none());
     kato_prediction::disk::build(&store, &keeping_units()).unwrap();
     assert_eq!(find(&store).unwrap().units().len(), 1);
+    check_both(&kb);
+}
+
+#[test]
+fn what_is_deleted_is_passed_over_by_every_unit_until_it_is_learned_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let kb = dir.path().join("kb");
+    in_units(&kb);
+    let mut options = EmbeddedOptions::default();
+    options.max_deleted_percent = 100;
+    let open = || EmbeddedStore::open_with(&kb, options).unwrap();
+    let store = open();
+    kato_prediction::disk::spare(&store);
+    let units = |store: &EmbeddedStore| -> Vec<_> { find(store).unwrap().units().collect() };
+    let before = units(&store);
+    // One that several units hold, and one that a pattern above refers to.
+    for text in ["the dog ran", "on the mat"] {
+        let gone = PatternName::of_events(&events(text));
+        let names = [vec![gone], Vec::new()];
+        store.forget(&names, store.checkpoint()).unwrap();
+        assert_eq!(store.pattern(0, &gone).unwrap(), None);
+        assert_eq!(units(&store), before);
+        check_both(&kb);
+    }
+    let index = find(&store).unwrap();
+    assert_eq!(
+        store
+            .deleted_beyond(0, index.covered())
+            .unwrap()
+            .unwrap()
+            .len(),
+        2
+    );
+    let report = kato_prediction::disk::build(&store, &keeping_units()).unwrap();
+    assert!(report.was_there, "there is nothing to add");
+    drop(store);
+    // What is new is added, as long as none of it is what was deleted.
+    let teach = |text: &str| {
+        let engine = Engine::open(Arc::new(open())).unwrap();
+        let lesson = Lesson::new(events(text));
+        engine.nodes().next().unwrap().teach(&lesson).unwrap();
+        engine.commit().unwrap();
+    };
+    teach("another hill");
+    let store = open();
+    kato_prediction::disk::build(&store, &keeping_units()).unwrap();
+    assert_eq!(units(&store)[..before.len()], before);
+    assert_eq!(units(&store).len(), before.len() + 1);
+    check_both(&kb);
+    drop(store);
+    teach("the dog ran");
+    check_both(&kb);
+    let store = open();
+    kato_prediction::disk::build(&store, &keeping_units()).unwrap();
+    assert_eq!(units(&store).len(), 1, "it would count with what is gone");
+    let index = find(&store).unwrap();
+    assert_eq!(
+        store.deleted_beyond(0, index.covered()).unwrap(),
+        Some(Vec::new())
+    );
     check_both(&kb);
 }
 

@@ -1,10 +1,15 @@
 //! Forgetting patterns and keeping tombstones, as one commit.
 
+use std::sync::Arc;
+
 use kato_model::PatternName;
 use serde_json::Value;
 
+use super::forget::Found;
+use super::merge::merge_segments;
+use super::segment::Segment;
 use super::staged::StagedSegment;
-use super::{EmbeddedStore, forget, open_durably};
+use super::{EmbeddedStore, Generation, open_durably};
 use crate::contract::check_node_count;
 use crate::{StoreError, Tombstones};
 
@@ -16,7 +21,7 @@ impl EmbeddedStore {
         tombstones: Option<Vec<Tombstones>>,
         checkpoint: Value,
     ) -> Result<(), StoreError> {
-        let writer = self.writer()?;
+        self.writer()?;
         check_node_count(&self.nodes, names_to_forget.len())?;
         let mut names_to_forget = names_to_forget.to_vec();
         for names in &mut names_to_forget {
@@ -41,27 +46,67 @@ impl EmbeddedStore {
             next.manifest.tombstones = tombstones;
         }
         let mut rewritten = Vec::new();
+        let mut deletes = false;
         for idx in 0..next.segments.len() {
             let segment = &next.segments[idx];
-            // Segments without any of the names stay as they are, so that forgetting a few patterns
-            // does not rewrite everything.
-            if forget::contains_any(segment, &names_to_forget)? {
-                let path = self.next_segment_path();
-                let write = || forget::write_without(segment, &names_to_forget, &path);
-                let remaining = StagedSegment::write(&path, writer, write)?;
-                (next.manifest.segments[idx], next.segments[idx]) =
-                    open_durably(remaining.staged_by(writer)?)?;
-                rewritten.push(remaining);
+            let found = Found::find(segment, &names_to_forget)?;
+            if found.is_empty() {
+                continue;
             }
+            let left = Arc::new(segment.without(found.rows, &found.totals)?);
+            if self.is_to_be_rewritten(&left) {
+                rewritten.push(self.rewrite(&mut next, idx, left)?);
+                continue;
+            }
+            next.manifest.segments[idx].deleted = left.deleted().totals().to_vec();
+            next.segments[idx] = left;
+            deletes = true;
         }
         // As in a commit: an error from here on does not say whether the manifest names the files.
         for segment in &mut rewritten {
             segment.keep();
         }
-        self.replace(&writing, next)?;
+        match deletes {
+            true => self.replace_deleting(&writing, next)?,
+            false => self.replace(&writing, next)?,
+        }
         if forgets {
             self.drop_previous_generation(&writing);
         }
         Ok(())
+    }
+
+    /// Returns whether so much of a segment is deleted that it is to be written again: that costs no more,
+    /// in the end, than what was deleted of it.
+    fn is_to_be_rewritten(&self, segment: &Segment) -> bool {
+        let mut nodes = segment.all_totals().zip(segment.deleted().totals());
+        nodes.any(|(held, deleted)| {
+            let most = held.patterns / 100 * u64::from(self.options.max_deleted_percent)
+                + held.patterns % 100 * u64::from(self.options.max_deleted_percent) / 100;
+            // From a count that has stopped at the largest number nothing can be taken.
+            deleted.patterns > most || held.has_stopped() || deleted.has_stopped()
+        })
+    }
+
+    /// Writes a segment of a generation again, without what is deleted of it.
+    ///
+    /// What still refers to a deleted pattern refers to its name from then on.
+    pub(super) fn rewrite(
+        &self,
+        next: &mut Generation,
+        idx: usize,
+        segment: Arc<Segment>,
+    ) -> Result<StagedSegment, StoreError> {
+        let writer = self.writer()?;
+        let path = self.next_segment_path();
+        let limits = next.manifest.attribute_limits;
+        let write = || {
+            let written = merge_segments(&[segment], self.nodes.len(), &limits, &path, &|| false)?;
+            Ok(written.expect("a merge that nobody cancels is done"))
+        };
+        let rewritten = StagedSegment::write(&path, writer, write)?;
+        (next.manifest.segments[idx], next.segments[idx]) =
+            open_durably(rewritten.staged_by(writer)?)?;
+        Ok(rewritten)
     }
 }

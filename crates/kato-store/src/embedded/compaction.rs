@@ -22,7 +22,7 @@ const MAX_RANKS: u64 = 1 << 30;
 
 impl EmbeddedStore {
     /// Merges segments as long as two fit into one of full size, so that look-ups have few to
-    /// search.
+    /// search, and writes those again of which patterns are deleted.
     ///
     /// The files of what was merged are removed at once: the previous generation is given up for
     /// it.
@@ -51,10 +51,46 @@ impl EmbeddedStore {
             self.replace(&writing, next)?;
             merged_any = true;
         }
+        merged_any |= self.rewrite_deleted(&writing)?;
         if merged_any {
             self.drop_previous_generation(&writing);
         }
         Ok(())
+    }
+
+    /// Writes the segments again of which patterns are deleted, so that nothing of these is left in any file;
+    /// returns whether there were any. Without it they go with the next merge.
+    ///
+    /// # Errors
+    ///
+    /// As [`compact`](Self::compact).
+    pub fn drop_deleted(&self) -> Result<bool, StoreError> {
+        self.writer()?;
+        let mut writing = self.writing();
+        writing.clear();
+        let is_rewritten = self.rewrite_deleted(&writing)?;
+        if is_rewritten {
+            self.drop_previous_generation(&writing);
+        }
+        Ok(is_rewritten)
+    }
+
+    /// Replaces the segments of which patterns are deleted; returns whether there were any.
+    fn rewrite_deleted(&self, writing: &Writing<'_>) -> Result<bool, StoreError> {
+        let mut next = self.newest();
+        let mut rewritten = Vec::new();
+        for idx in 0..next.segments.len() {
+            if !next.segments[idx].deleted().is_empty() {
+                let segment = Arc::clone(&next.segments[idx]);
+                rewritten.push(self.rewrite(&mut next, idx, segment)?);
+            }
+        }
+        if rewritten.is_empty() {
+            return Ok(false);
+        }
+        rewritten.iter_mut().for_each(StagedSegment::keep);
+        self.replace(writing, next)?;
+        Ok(true)
     }
 
     /// Merges the smallest segments into one, so that no more than so many are left, those included
@@ -147,7 +183,7 @@ impl EmbeddedStore {
         let with_known = segments.iter().zip(are_known(&segments, known));
         let beyond = with_known.filter(|(_, is_known)| !is_known);
         beyond
-            .map(|(segment, _)| segment.totals(node_idx).patterns)
+            .map(|(segment, _)| segment.n_held(node_idx))
             .fold(0, u64::saturating_add)
     }
 
@@ -330,6 +366,7 @@ fn never() -> bool {
 
 /// Returns the patterns of a segment's largest node, which take the ranks, and the memory of a merge.
 fn largest_node(entry: &SegmentEntry) -> u64 {
+    // Those of deleted patterns, too: a merge reads them.
     let nodes = entry.nodes.iter();
     nodes.map(|node| node.patterns).max().unwrap_or(0)
 }

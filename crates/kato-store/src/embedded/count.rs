@@ -24,13 +24,13 @@ pub(super) fn count_patterns(
     segments: &[Arc<Segment>],
     node_idx: usize,
 ) -> Result<u64, StoreError> {
-    // Names within one segment are distinct, so its footer has the answer.
+    // Names within one segment are distinct, so nothing needs to be read.
     if let [segment] = segments {
-        return Ok(segment.totals(node_idx).patterns);
+        return Ok(segment.n_held(node_idx));
     }
     let n_names: u64 = segments
         .iter()
-        .map(|segment| segment.totals(node_idx).patterns)
+        .map(|segment| segment.n_held(node_idx))
         .sum();
     let n_ranges = n_names.div_ceil(RANGE_NAMES).max(1);
     let next_range = AtomicU64::new(0);
@@ -84,8 +84,10 @@ fn count_range(
     names.clear();
     let mut block = BlockBuffer::default();
     for segment in segments {
-        segment.names_between(node_idx, first, last, &mut block, |name| {
-            names.push(key(name))
+        segment.names_between(node_idx, first, last, &mut block, |row, name| {
+            if !segment.deleted().holds(node_idx, row) {
+                names.push(key(name));
+            }
         })?;
     }
     names.sort_unstable();

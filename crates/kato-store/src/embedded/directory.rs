@@ -6,6 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::deletions::Deletions;
 use super::lock;
 use super::manifest::{FILE, Manifest, NEW_FILE, PREVIOUS_FILE, SegmentEntry, TWIN_FILE};
 use super::segment::{Segment, WrittenSegment};
@@ -13,6 +14,7 @@ use crate::{Place, StoreError};
 
 const SEGMENT_DIR: &str = "segments";
 const SEGMENT_EXTENSION: &str = "seg";
+const DELETIONS_EXTENSION: &str = "del";
 
 /// Returns the directory of the segment files.
 pub(super) fn segment_dir(dir: &Path) -> PathBuf {
@@ -24,6 +26,11 @@ pub(super) fn segment_path(dir: &Path, number: u64) -> PathBuf {
     segment_dir(dir).join(format!("{number:010}.{SEGMENT_EXTENSION}"))
 }
 
+/// Returns the file of what is deleted of segments by its number, which no segment has.
+pub(super) fn deletions_path(dir: &Path, number: u64) -> PathBuf {
+    segment_dir(dir).join(format!("{number:010}.{DELETIONS_EXTENSION}"))
+}
+
 /// Returns whether a directory holds a knowledge base, whole or damaged: a manifest, or segments that
 /// have lost theirs.
 pub(super) fn holds_knowledge_base(dir: &Path) -> bool {
@@ -32,8 +39,19 @@ pub(super) fn holds_knowledge_base(dir: &Path) -> bool {
         || segment_files(dir).is_ok_and(|files| !files.is_empty())
 }
 
-/// Lists the names of the segment files in a directory, in order; other files are the user's.
+/// Lists the names of the segment files in a directory, in order.
 pub(super) fn segment_files(dir: &Path) -> Result<Vec<String>, StoreError> {
+    let mut files = own_files(dir)?;
+    files.retain(|file| {
+        Path::new(file)
+            .extension()
+            .is_some_and(|it| it == SEGMENT_EXTENSION)
+    });
+    Ok(files)
+}
+
+/// Lists the names of all files among the segments that a store writes, in order; others are the user's.
+pub(super) fn own_files(dir: &Path) -> Result<Vec<String>, StoreError> {
     let dir = segment_dir(dir);
     let entries = match fs::read_dir(&dir) {
         Err(error) if is_missing(&error) => return Ok(Vec::new()),
@@ -45,7 +63,7 @@ pub(super) fn segment_files(dir: &Path) -> Result<Vec<String>, StoreError> {
             .map_err(|source| StoreError::io("list", &dir, source))?
             .file_name();
         let extension = Path::new(&name).extension();
-        if extension.is_some_and(|extension| extension == SEGMENT_EXTENSION)
+        if extension.is_some_and(|it| it == SEGMENT_EXTENSION || it == DELETIONS_EXTENSION)
             && let Some(name) = name.to_str()
         {
             files.push(name.to_owned());
@@ -116,6 +134,7 @@ pub(super) fn open_segment(
     dir: &Path,
     manifest: &Manifest,
     entry: &SegmentEntry,
+    deletions: &Deletions,
     access: FileAccess,
 ) -> Result<Segment, StoreError> {
     let path = segment_dir(dir).join(&entry.file);
@@ -135,22 +154,24 @@ pub(super) fn open_segment(
             "it is not the file that the manifest names",
         ));
     }
-    Ok(segment)
+    deletions.apply(entry, segment)
 }
 
 /// Returns the manifest's entry for a segment.
 pub(super) fn manifest_entry(written: &WrittenSegment) -> SegmentEntry {
-    // A segment's name is made of digits, so nothing is lost in the conversion.
-    let file = written
-        .path()
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default();
     SegmentEntry {
-        file,
+        file: file_name(written.path()),
         bytes: written.bytes,
         nodes: written.totals.clone(),
+        deleted: Vec::new(),
     }
+}
+
+/// Returns the name of one of our files.
+pub(super) fn file_name(path: &Path) -> String {
+    // It is made of digits, so nothing is lost in the conversion.
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
 /// Removes segment files that no commit names any more.
@@ -161,9 +182,9 @@ pub(super) fn remove_files<'a>(dir: &Path, files: impl Iterator<Item = &'a str>)
     }
 }
 
-/// Removes segment files that no commit names; other files stay.
+/// Removes our files among the segments that no commit names; other files stay.
 pub(super) fn remove_orphans(dir: &Path, referenced: &HashSet<&str>) -> Result<(), StoreError> {
-    for file in segment_files(dir)? {
+    for file in own_files(dir)? {
         // A segment that cannot be removed is an error, because the next one to be written may have
         // its number and is created only where no file is.
         if !referenced.contains(file.as_str()) {

@@ -4,11 +4,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::damage::{Commit, Damage, DamagedFile, Recovery};
+use super::damage::{Commit, Damage, DamagedFile, Held, Recovery};
+use super::deletions::Deletions;
 use super::directory::{
     FileAccess, holds_knowledge_base, is_missing, open_segment, segment_dir, segment_files,
 };
-use super::manifest::{FILE, Manifest, ManifestFile, PREVIOUS_FILE, SegmentEntry, TWIN_FILE};
+use super::manifest::{
+    FILE, Manifest, ManifestFile, NamedFiles, PREVIOUS_FILE, SegmentEntry, TWIN_FILE,
+};
 use super::options::DamagePolicy;
 use super::segment::Segment;
 use crate::{Place, StoreError};
@@ -23,8 +26,8 @@ pub(super) struct OpenedGeneration {
     pub(super) manifest: Manifest,
     /// Parallel to the manifest's segments.
     pub(super) segments: Vec<Arc<Segment>>,
-    /// Segments of the commit before, which stay until the next one.
-    pub(super) previous: Vec<SegmentEntry>,
+    /// Files of the commit before, which stay until the next one.
+    pub(super) previous: NamedFiles,
     pub(super) recovery: Option<Recovery>,
     pub(super) twin: Twin,
 }
@@ -191,7 +194,7 @@ pub(super) fn open(
             moved_to: None,
         }),
         // Until the next commit the one gone back to is both generations.
-        previous: manifest.segments.clone(),
+        previous: manifest.named_files(),
         manifest: manifest.clone(),
         segments,
         twin: Twin::Behind,
@@ -227,14 +230,14 @@ fn open_newest(
                 let recovery = (!damaged.is_empty()).then(|| Recovery {
                     n_commits: manifest.n_commits,
                     lost_commits: Some(0),
-                    lost: Some(super::damage::Held::default()),
+                    lost: Some(Held::default()),
                     files: damaged,
                     moved_to: None,
                 });
                 let previous = manifests.previous.whole();
                 return Ok(Ok(OpenedGeneration {
                     twin: manifests.twin_of(manifest),
-                    previous: previous.map_or_else(Vec::new, |it| it.segments.clone()),
+                    previous: previous.map_or_else(Vec::new, Manifest::named_files),
                     manifest: manifest.clone(),
                     segments,
                     recovery,
@@ -263,9 +266,8 @@ enum Unopened {
 }
 
 impl Unopened {
-    /// Sorts the error of a segment that a manifest names.
-    fn new(error: StoreError, entry: &SegmentEntry) -> Self {
-        let held = Some(entry.held());
+    /// Sorts the error of a file that a manifest names, and says what it held.
+    fn new(error: StoreError, held: Option<Held>) -> Self {
         match error {
             StoreError::Corrupt {
                 place: Place::Path(path),
@@ -296,29 +298,58 @@ fn open_segments(
     manifest: &Manifest,
     access: FileAccess,
 ) -> Result<Vec<Arc<Segment>>, Unopened> {
+    let deletions = Deletions::read(dir, manifest);
+    let deletions = deletions.map_err(|error| Unopened::new(error, None))?;
     let open = |entry: &SegmentEntry| {
-        let opened = open_segment(dir, manifest, entry, access).map(Arc::new);
-        opened.map_err(|error| Unopened::new(error, entry))
+        let opened = open_segment(dir, manifest, entry, &deletions, access).map(Arc::new);
+        opened.map_err(|error| Unopened::new(error, Some(entry.held())))
     };
     manifest.segments.iter().map(open).collect()
 }
 
-/// Opens each of the segments that a manifest names, or says what is wrong with it.
-pub(super) fn open_each(
-    dir: &Path,
-    manifest: &Manifest,
-) -> Result<Vec<Result<Arc<Segment>, DamagedFile>>, StoreError> {
-    let mut found = Vec::new();
-    for entry in &manifest.segments {
-        // Held open: a writer may remove files meanwhile.
-        let opened = open_segment(dir, manifest, entry, FileAccess::Shared);
-        found.push(match opened.map_err(|error| Unopened::new(error, entry)) {
-            Ok(segment) => Ok(Arc::new(segment)),
-            Err(Unopened::Damaged(file, _)) => Err(file),
-            Err(Unopened::Other(error)) => return Err(error),
-        });
+/// What is left of a commit.
+pub(super) struct Remains {
+    /// Each of the segments that its manifest names, or what is wrong with it. Where what is deleted is
+    /// not known, segments come with all that they had.
+    pub(super) segments: Vec<Result<Arc<Segment>, DamagedFile>>,
+    /// What is wrong with the file of what is deleted.
+    pub(super) deletions: Option<DamagedFile>,
+}
+
+impl Remains {
+    /// Opens what a manifest names.
+    pub(super) fn open(dir: &Path, manifest: &Manifest) -> Result<Self, StoreError> {
+        let unopened = |error, held| match Unopened::new(error, held) {
+            Unopened::Damaged(file, _) => Ok(file),
+            Unopened::Other(error) => Err(error),
+        };
+        let (deletions, lost_deletions) = match Deletions::read(dir, manifest) {
+            Ok(deletions) => (deletions, None),
+            Err(error) => (Deletions::default(), Some(unopened(error, None)?)),
+        };
+        let mut segments = Vec::new();
+        for entry in &manifest.segments {
+            let mut entry = entry.clone();
+            if lost_deletions.is_some() {
+                entry.deleted.clear();
+            }
+            // Held open: a writer may remove files meanwhile.
+            let opened = open_segment(dir, manifest, &entry, &deletions, FileAccess::Shared);
+            segments.push(match opened {
+                Ok(segment) => Ok(Arc::new(segment)),
+                Err(error) => Err(unopened(error, Some(entry.held()))?),
+            });
+        }
+        Ok(Self {
+            segments,
+            deletions: lost_deletions,
+        })
     }
-    Ok(found)
+
+    /// Returns whether nothing is wrong.
+    fn is_whole(&self) -> bool {
+        self.deletions.is_none() && self.segments.iter().all(Result::is_ok)
+    }
 }
 
 /// Finds out what is whole and what is lost.
@@ -330,7 +361,9 @@ fn examine(dir: &Path, manifests: &Manifests) -> Result<Damage, StoreError> {
     };
     let mut whole = Vec::new();
     if let Some(best) = best {
-        for (entry, opened) in best.segments.iter().zip(open_each(dir, best)?) {
+        let remains = Remains::open(dir, best)?;
+        files.extend(remains.deletions);
+        for (entry, opened) in best.segments.iter().zip(remains.segments) {
             match opened {
                 Ok(_) => whole.push(entry.held()),
                 Err(file) => files.push(file),
@@ -338,9 +371,7 @@ fn examine(dir: &Path, manifests: &Manifests) -> Result<Damage, StoreError> {
         }
     }
     let older = match manifests.previous.whole() {
-        Some(previous) if open_each(dir, previous)?.iter().all(Result::is_ok) => {
-            Some(commit_of(previous))
-        }
+        Some(previous) if Remains::open(dir, previous)?.is_whole() => Some(commit_of(previous)),
         _ => None,
     };
     let all = [&manifests.newest, &manifests.twin, &manifests.previous];

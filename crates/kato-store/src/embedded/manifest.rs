@@ -10,12 +10,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::damage::Held;
+use super::deletions::DeletionsEntry;
 use super::segment::NodeTotals;
 use crate::{Place, StoreError, Tombstones};
 
 /// Latest version of the files of a knowledge base: that of its latest segment, 1 where there is
-/// none, and [`WITH_TOMBSTONES`] where there are tombstones.
-pub(crate) const FORMAT_VERSION: u64 = WITH_TOMBSTONES;
+/// none, [`WITH_TOMBSTONES`] where there are tombstones, and [`WITH_DELETIONS`] where patterns of segments
+/// are deleted.
+pub(crate) const FORMAT_VERSION: u64 = WITH_DELETIONS;
+
+/// Version of a knowledge base with patterns that lie in its segments and are deleted. Programs that do not
+/// know this refuse it: they would show them.
+pub(super) const WITH_DELETIONS: u64 = 4;
 
 /// Version of a knowledge base with tombstones. Programs that do not know them refuse it: they would
 /// drop them with their next commit.
@@ -49,25 +55,43 @@ pub(crate) struct Manifest {
     /// Number of the next segment file.
     pub(crate) next_segment: u64,
     pub(crate) segments: Vec<SegmentEntry>,
+    /// The file that says what of the segments is deleted; none where nothing is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) deletions: Option<DeletionsEntry>,
     /// The tombstones of each node; none at all where no node has any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) tombstones: Vec<Tombstones>,
 }
+
+/// Files that a manifest names, with their sizes.
+pub(super) type NamedFiles = Vec<(String, u64)>;
 
 /// One segment of the knowledge base.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SegmentEntry {
     pub(crate) file: String,
     pub(crate) bytes: u64,
+    /// What the file counts.
     pub(crate) nodes: Vec<NodeTotals>,
+    /// What of that is deleted; nothing at all where no pattern is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) deleted: Vec<NodeTotals>,
 }
 
 impl SegmentEntry {
+    /// Returns what is counted, by node: that of the file without what is deleted.
+    pub(super) fn totals(&self) -> impl Iterator<Item = NodeTotals> {
+        let nodes = self.nodes.iter().enumerate();
+        nodes.map(|(node_idx, held)| match self.deleted.get(node_idx) {
+            Some(deleted) => held.without(deleted),
+            None => *held,
+        })
+    }
+
     /// Returns what the segment holds.
     pub(super) fn held(&self) -> Held {
-        let sum = |count: fn(&NodeTotals) -> u64| {
-            self.nodes.iter().map(count).fold(0, u64::saturating_add)
-        };
+        let sum =
+            |count: fn(NodeTotals) -> u64| self.totals().map(count).fold(0, u64::saturating_add);
         Held {
             segments: 1,
             patterns: sum(|node| node.patterns),
@@ -192,9 +216,24 @@ impl Manifest {
         format!("{body}\ncrc32 {}\n", checksum(&body))
     }
 
-    /// Returns the segment files that the manifest names.
+    /// Returns the files in the directory of the segments that the manifest names.
     pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
-        self.segments.iter().map(|segment| segment.file.as_str())
+        self.sized_files().map(|(file, _)| file)
+    }
+
+    /// Returns the same with their sizes.
+    pub(super) fn sized_files(&self) -> impl Iterator<Item = (&str, u64)> {
+        let segments = self.segments.iter().map(|it| (it.file.as_str(), it.bytes));
+        let deletions = self.deletions.iter();
+        segments.chain(deletions.map(|it| (it.file.as_str(), it.bytes)))
+    }
+
+    /// Returns the same as a list of its own.
+    pub(super) fn named_files(&self) -> NamedFiles {
+        let files = self.sized_files();
+        files
+            .map(|(file, bytes)| (file.to_owned(), bytes))
+            .collect()
     }
 }
 

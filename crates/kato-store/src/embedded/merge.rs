@@ -52,22 +52,20 @@ pub(crate) fn walk_merged(
     let mut n_below = 0;
     for node_idx in 0..n_nodes {
         let mut push = |name| sink.foreign_name(name);
-        let numbering = Numbering::new(segments, node_idx, n_below, unknown, &mut push)?
+        let mut numbering = Numbering::new(segments, node_idx, n_below, unknown, &mut push)?
             .ok_or_else(|| too_large(path, "a node has more than 2^32 - 1 symbols"))?;
         let texts: Vec<&str> = numbering.texts.iter().map(AsRef::as_ref).collect();
         sink.begin_node(n_below, &texts)?;
+        numbering.number_deleted(&mut children);
         // Numbers have a meaning only within their segment, so each has tables of its own.
         let tables = numbering.into_tables().into_iter().zip(&children);
         let numbers = tables.map(|(others, below)| Renumbering { below, others });
         let numbers: Vec<Renumbering<'_>> = numbers.collect();
         // Nothing refers to the patterns of the highest node.
         let has_above = node_idx + 1 < n_nodes;
-        let mut ranks: Vec<Vec<u32>> = segments
+        let mut ranks: Vec<Ranks<'_>> = segments
             .iter()
-            .map(|segment| match has_above {
-                true => Vec::with_capacity(segment.n_patterns(node_idx)),
-                false => Vec::new(),
-            })
+            .map(|segment| Ranks::new(segment, node_idx, has_above))
             .collect();
         let mut merge = RunMerge::renumbering(segments, node_idx, numbers);
         let mut rank: u32 = 0;
@@ -91,10 +89,51 @@ pub(crate) fn walk_merged(
         sink.end_node(node_idx)?;
         drop(merge);
         // The ranks of this node are the children of the next.
-        children = ranks;
+        children = ranks.into_iter().map(Ranks::finish).collect();
         n_below = rank;
     }
     Ok(ControlFlow::Continue(()))
+}
+
+/// The ranks that the rows of a segment's node have in the merge.
+struct Ranks<'a> {
+    by_row: Vec<u32>,
+    /// Deleted rows that are still to come; they get a number from the node above, where it needs one.
+    deleted: &'a [u32],
+}
+
+impl<'a> Ranks<'a> {
+    /// Creates the ranks of a node whose first pattern is to come.
+    fn new(segment: &'a Segment, node_idx: usize, has_above: bool) -> Self {
+        Self {
+            by_row: match has_above {
+                true => Vec::with_capacity(segment.n_patterns(node_idx)),
+                false => Vec::new(),
+            },
+            deleted: segment.deleted().rows(node_idx),
+        }
+    }
+
+    /// Adds the rank of the next pattern.
+    fn push(&mut self, rank: u32) {
+        self.pass_deleted();
+        self.by_row.push(rank);
+    }
+
+    fn pass_deleted(&mut self) {
+        while let Some((&row, rest)) = self.deleted.split_first()
+            && row as usize == self.by_row.len()
+        {
+            self.by_row.push(0);
+            self.deleted = rest;
+        }
+    }
+
+    /// Returns the ranks by row.
+    fn finish(mut self) -> Vec<u32> {
+        self.pass_deleted();
+        self.by_row
+    }
 }
 
 /// Number of patterns after which a merge asks whether it is cancelled: below a millisecond.

@@ -4,12 +4,13 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use kato_model::PatternName;
 
 use super::merge_runs::RunMerge;
-use super::segment::{ForeignCursor, Segment};
+use super::segment::{Dictionary, ForeignCursor, Segment};
 use crate::StoreError;
 
 /// What becomes of names of patterns that the node below does not hold.
@@ -42,6 +43,9 @@ pub(super) struct Numbering<'a> {
     literals: Vec<u32>,
     /// Number of each segment's foreign name → new number.
     foreign: Vec<Vec<u32>>,
+    /// Of each segment the rows of deleted patterns of the node below that others refer to, with the new
+    /// numbers of their names.
+    deleted: Vec<Vec<(u32, u32)>>,
 }
 
 impl<'a> Numbering<'a> {
@@ -57,9 +61,22 @@ impl<'a> Numbering<'a> {
         unknown: UnknownNames,
         push_foreign: &mut dyn FnMut(PatternName) -> Result<(), StoreError>,
     ) -> Result<Option<Self>, StoreError> {
-        let dictionaries = MergedDictionaries::new(segments, node_idx)?;
+        let in_use = segments
+            .iter()
+            .map(|segment| InUse::find(segment, node_idx));
+        let in_use = in_use.collect::<Result<Vec<_>, _>>()?;
+        let dictionaries = MergedDictionaries::new(segments, node_idx, &in_use)?;
         let merged = &dictionaries.merged;
-        let names = NumberedNames::new(segments, node_idx, n_below, merged, unknown, push_foreign)?;
+        let walk = NamesWalk::new(segments, node_idx, in_use)?;
+        let names = NumberedNames::new(
+            segments,
+            node_idx,
+            n_below,
+            merged,
+            unknown,
+            walk,
+            push_foreign,
+        )?;
         let Some(mut names) = names else {
             return Ok(None);
         };
@@ -83,7 +100,18 @@ impl<'a> Numbering<'a> {
             literals: names.literals.into_iter().flatten().collect(),
             dictionaries,
             foreign: names.foreign,
+            deleted: names.deleted,
         }))
+    }
+
+    /// Gives deleted patterns of the node below the numbers that their names have as symbols, in the tables
+    /// of each segment's rows.
+    pub(super) fn number_deleted(&mut self, children: &mut [Vec<u32>]) {
+        for (numbers, deleted) in children.iter_mut().zip(&mut self.deleted) {
+            for (row, number) in deleted.drain(..) {
+                numbers[row as usize] = number;
+            }
+        }
     }
 
     /// Returns of each segment the new numbers of its symbols that are no ranks, by their numbers
@@ -97,7 +125,9 @@ impl<'a> Numbering<'a> {
         } = self;
         for (table, ranks) in foreign.iter_mut().zip(&dictionaries.ranks) {
             // Texts come behind foreign names.
-            table.extend(ranks.iter().map(|&rank| literals[rank]));
+            // One that is out of use has no number.
+            let number = |rank: &Option<usize>| rank.map_or(0, |rank| literals[rank]);
+            table.extend(ranks.iter().map(number));
         }
         foreign
     }
@@ -109,6 +139,8 @@ struct NumberedNames {
     literals: Vec<Option<u32>>,
     /// Number of each segment's foreign name → new number.
     foreign: Vec<Vec<u32>>,
+    /// Of each segment the rows of deleted patterns of the node below, with new numbers.
+    deleted: Vec<Vec<(u32, u32)>>,
     /// Names that no node below holds, where they become text.
     unknown: Vec<PatternName>,
     /// The number behind those of the names that no node below holds.
@@ -123,17 +155,17 @@ impl NumberedNames {
         n_below: u32,
         merged: &[&str],
         unknown: UnknownNames,
+        mut walk: NamesWalk,
         push_foreign: &mut dyn FnMut(PatternName) -> Result<(), StoreError>,
     ) -> Result<Option<Self>, StoreError> {
-        let of_segment =
-            |segment: &Arc<Segment>| Vec::with_capacity(segment.n_foreign(node_idx) as usize);
+        let of_segment = |segment: &Arc<Segment>| vec![0; segment.n_foreign(node_idx) as usize];
         let mut numbered = Self {
             literals: vec![None; merged.len()],
             foreign: segments.iter().map(of_segment).collect(),
+            deleted: vec![Vec::new(); segments.len()],
             unknown: Vec::new(),
             next_unknown: Some(n_below),
         };
-        let mut walk = ForeignWalk::new(segments, node_idx)?;
         // Text of names is ordered as names are, so one walk over the node below serves them all.
         let mut names = (0..merged.len())
             .filter_map(|idx| Some((idx, PatternName::from_symbol(merged[idx])?)))
@@ -160,8 +192,13 @@ impl NumberedNames {
             if let Some((idx, _)) = names.next_if(|&(_, other)| other == name) {
                 numbered.literals[idx] = Some(number);
             }
-            while let Some(source) = walk.take(&name)? {
-                numbered.foreign[source].push(number);
+            while let Some((source, held)) = walk.take(&name)? {
+                match held {
+                    HeldName::Foreign(foreign) => {
+                        numbered.foreign[source][foreign as usize] = number;
+                    }
+                    HeldName::Deleted(row) => numbered.deleted[source].push((row, number)),
+                }
             }
         }
         Ok(Some(numbered))
@@ -200,6 +237,8 @@ impl NumberedNames {
             };
             self.literals.iter_mut().flatten().for_each(as_text);
             self.foreign.iter_mut().flatten().for_each(as_text);
+            let deleted = self.deleted.iter_mut().flatten();
+            deleted.for_each(|(_, number)| as_text(number));
         }
         for (number, (_, source)) in (first_text..).zip(texts) {
             if let Source::Literal(idx) = *source {
@@ -231,41 +270,105 @@ fn smaller(a: Option<PatternName>, b: Option<PatternName>) -> Option<PatternName
 struct MergedDictionaries<'a> {
     /// All texts, ascending and distinct.
     merged: Vec<&'a str>,
-    /// Rank in each segment's dictionary → rank in `merged`.
-    ranks: Vec<Vec<usize>>,
+    /// Rank in each segment's dictionary → rank in `merged`; `None` for text that is out of use.
+    ranks: Vec<Vec<Option<usize>>>,
 }
 
 impl<'a> MergedDictionaries<'a> {
     /// Merges the dictionaries of a node.
-    fn new(segments: &'a [Arc<Segment>], node_idx: usize) -> Result<Self, StoreError> {
+    fn new(
+        segments: &'a [Arc<Segment>],
+        node_idx: usize,
+        in_use: &[Option<InUse>],
+    ) -> Result<Self, StoreError> {
         let mut merged: Vec<&str> = Vec::new();
         let dictionaries = segments
             .iter()
             .map(|segment| segment.dictionary(node_idx))
             .collect::<Result<Vec<_>, _>>()?;
-        for dictionary in &dictionaries {
-            merged.extend(dictionary.iter());
+        for (dictionary, in_use) in dictionaries.iter().zip(in_use) {
+            merged.extend(used_texts(dictionary, in_use.as_ref()).flatten());
             // Deduplicating as we go keeps memory at two dictionaries, not at one a segment.
             merged.sort();
             merged.dedup();
         }
         let ranks = dictionaries
             .iter()
-            .map(|dictionary| {
+            .zip(in_use)
+            .map(|(dictionary, in_use)| {
                 let mut rank = 0;
-                dictionary
-                    .iter()
-                    .map(|literal| {
-                        // Both sides ascend, so one walk over `merged` serves the whole dictionary.
-                        while merged[rank] < literal {
-                            rank += 1;
-                        }
-                        rank
-                    })
+                let rank_of = |text: Option<&str>| {
+                    let text = text?;
+                    // Both sides ascend, so one walk over `merged` serves the whole dictionary.
+                    while merged[rank] < text {
+                        rank += 1;
+                    }
+                    Some(rank)
+                };
+                used_texts(dictionary, in_use.as_ref())
+                    .map(rank_of)
                     .collect()
             })
             .collect();
         Ok(Self { merged, ranks })
+    }
+}
+
+/// Returns the texts of a dictionary by rank, `None` for those that are out of use.
+fn used_texts<'a>(
+    dictionary: &'a Dictionary,
+    in_use: Option<&InUse>,
+) -> impl Iterator<Item = Option<&'a str>> {
+    // Where it is not said what is in use, all is.
+    let is_used = move |rank: usize| in_use.is_none_or(|it| it.texts[rank]);
+    let texts = dictionary.iter().enumerate();
+    texts.map(move |(rank, text)| is_used(rank).then_some(text))
+}
+
+/// What the patterns of a segment's node hold, where some of these or of the node below are deleted.
+struct InUse {
+    /// By rank in the dictionary.
+    texts: Vec<bool>,
+    /// By number of the foreign name.
+    foreign: Vec<bool>,
+    /// By index among the deleted patterns of the node below.
+    deleted: Vec<bool>,
+}
+
+impl InUse {
+    /// Reads the patterns that are left; `None` where everything is in use, since nothing is deleted.
+    fn find(segment: &Segment, node_idx: usize) -> Result<Option<Self>, StoreError> {
+        let below = match node_idx.checked_sub(1) {
+            Some(below) => segment.deleted().rows(below),
+            None => &[],
+        };
+        if below.is_empty() && segment.deleted().rows(node_idx).is_empty() {
+            return Ok(None);
+        }
+        let (n_below, n_names) = (segment.n_below(node_idx), segment.n_names(node_idx));
+        let mut found = Self {
+            texts: vec![false; segment.dictionary(node_idx)?.len()],
+            foreign: vec![false; segment.n_foreign(node_idx) as usize],
+            deleted: vec![false; below.len()],
+        };
+        let width = segment.width(node_idx);
+        let _ = segment.walk(node_idx, |_, _, record| {
+            for symbol in record.symbols(width) {
+                let in_use = if let Some(text) = symbol.checked_sub(n_names) {
+                    found.texts.get_mut(text as usize)
+                } else if let Some(foreign) = symbol.checked_sub(n_below) {
+                    found.foreign.get_mut(foreign as usize)
+                } else {
+                    match below.binary_search(&symbol) {
+                        Ok(idx) => found.deleted.get_mut(idx),
+                        Err(_) => continue,
+                    }
+                };
+                *in_use.ok_or_else(|| segment.corrupt_block())? = true;
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(Some(found))
     }
 }
 
@@ -310,45 +413,87 @@ impl<'a> HomeNames<'a> {
     }
 }
 
-/// A walk along the foreign names of a node over several segments in order.
-struct ForeignWalk {
+/// A walk along names of a node over several segments in order: foreign names, and those of deleted
+/// patterns of the node below, as far as they are in use.
+struct NamesWalk {
     cursors: Vec<ForeignCursor>,
-    heap: BinaryHeap<Reverse<(PatternName, usize)>>,
+    in_use: Vec<Option<InUse>>,
+    heap: BinaryHeap<Reverse<(PatternName, usize, HeldName)>>,
 }
 
-impl ForeignWalk {
+/// What a segment has a name for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum HeldName {
+    /// The foreign name of this number.
+    Foreign(u32),
+    /// The deleted pattern of this row.
+    Deleted(u32),
+}
+
+impl NamesWalk {
     /// Creates a walk that begins at the first names.
-    fn new(segments: &[Arc<Segment>], node_idx: usize) -> Result<Self, StoreError> {
+    fn new(
+        segments: &[Arc<Segment>],
+        node_idx: usize,
+        in_use: Vec<Option<InUse>>,
+    ) -> Result<Self, StoreError> {
         let cursors = segments
             .iter()
             .map(|segment| ForeignCursor::new(Arc::clone(segment), node_idx))
             .collect::<Result<Vec<_>, _>>()?;
-        let named = cursors.iter().zip(0..);
-        let heap = named.filter_map(|(cursor, idx)| Some(Reverse((cursor.name()?, idx))));
-        Ok(Self {
-            heap: heap.collect(),
+        let mut walk = Self {
             cursors,
-        })
+            in_use,
+            heap: BinaryHeap::new(),
+        };
+        for (idx, segment) in segments.iter().enumerate() {
+            walk.push_foreign(idx)?;
+            let (Some(below), Some(in_use)) = (node_idx.checked_sub(1), &walk.in_use[idx]) else {
+                continue;
+            };
+            // Deleted patterns are few beside what is merged, so all their names are held at once.
+            let deleted = segment.deleted().rows(below).iter().zip(&in_use.deleted);
+            for (&row, _) in deleted.filter(|(_, is_used)| **is_used) {
+                let name = segment.name_of_rank(below, row)?;
+                walk.heap.push(Reverse((name, idx, HeldName::Deleted(row))));
+            }
+        }
+        Ok(walk)
+    }
+
+    /// Adds the foreign name at which a segment's cursor stands, or the next one that is in use.
+    fn push_foreign(&mut self, idx: usize) -> Result<(), StoreError> {
+        let (cursor, in_use) = (&mut self.cursors[idx], &self.in_use[idx]);
+        while let Some(name) = cursor.name() {
+            let number = cursor.number();
+            if in_use.as_ref().is_none_or(|it| it.foreign[number as usize]) {
+                self.heap
+                    .push(Reverse((name, idx, HeldName::Foreign(number))));
+                break;
+            }
+            cursor.advance()?;
+        }
+        Ok(())
     }
 
     /// Returns the next name; `None` past the last.
     fn name(&self) -> Option<PatternName> {
-        self.heap.peek().map(|Reverse((name, _))| *name)
+        self.heap.peek().map(|Reverse((name, ..))| *name)
     }
 
-    /// Takes the next name of a segment if it is this one, and returns which segment's it was. A
-    /// segment's names are taken in the order of their numbers.
-    fn take(&mut self, name: &PatternName) -> Result<Option<usize>, StoreError> {
+    /// Takes the next name of a segment if it is this one, and returns which segment's it was and what it
+    /// has the name for.
+    fn take(&mut self, name: &PatternName) -> Result<Option<(usize, HeldName)>, StoreError> {
         if self.name() != Some(*name) {
             return Ok(None);
         }
-        let Some(Reverse((_, idx))) = self.heap.pop() else {
+        let Some(Reverse((_, idx, held))) = self.heap.pop() else {
             return Ok(None);
         };
-        self.cursors[idx].advance()?;
-        if let Some(next) = self.cursors[idx].name() {
-            self.heap.push(Reverse((next, idx)));
+        if matches!(held, HeldName::Foreign(_)) {
+            self.cursors[idx].advance()?;
+            self.push_foreign(idx)?;
         }
-        Ok(Some(idx))
+        Ok(Some((idx, held)))
     }
 }

@@ -20,6 +20,10 @@ pub struct EmbeddedOptions {
     /// Merges that go on [beside commits](Merging::Beside) at once, at most; each is one thread's work.
     /// `None`, the default, for one for every four threads that the machine runs at once.
     pub max_merges: Option<NonZeroUsize>,
+    /// Part of a node's patterns in a segment, in percent, that may be deleted of it before it is written
+    /// again without them. Until then they take their room on the disk. 0 rewrites at once, so that nothing
+    /// of a forgotten pattern is left in any file. Default 12, at most 100.
+    pub max_deleted_percent: u8,
     /// Limits on the attributes kept of a pattern; used when a knowledge base is created, ignored
     /// afterwards.
     pub attribute_limits: AttributeLimits,
@@ -86,6 +90,7 @@ impl Default for EmbeddedOptions {
             max_segment_patterns: 24_000_000,
             merging: Merging::default(),
             max_merges: None,
+            max_deleted_percent: 12,
             attribute_limits: AttributeLimits::default(),
             damage_policy: DamagePolicy::default(),
         }

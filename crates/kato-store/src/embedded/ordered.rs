@@ -10,7 +10,7 @@ use super::EmbeddedStore;
 use super::merge::{MergeSink, walk_merged};
 use super::numbering::UnknownNames;
 use super::segment::{Extras, Segment};
-use super::visit::beyond;
+use super::visit::{beyond, deleted_beyond};
 use crate::StoreError;
 use crate::visit::{ContentDigest, OrderedNode, OrderedVisitor, StoredContent, VisitedPattern};
 
@@ -18,7 +18,8 @@ impl EmbeddedStore {
     /// Returns the digest of what the newest commit holds: what is derived from it, such as an
     /// index, is known by it.
     ///
-    /// Equal digests mean equal segments. The same content in other segments has another digest.
+    /// Equal digests mean equal segments. The same content in other segments has another digest, and a
+    /// segment of which patterns are deleted has another one than before.
     /// It is made of the footers of the segments, whose checksums cover all the rest but vectors.
     #[must_use]
     pub fn content_digest(&self) -> ContentDigest {
@@ -80,6 +81,27 @@ impl EmbeddedStore {
         Ok(walked.is_continue().then(|| self.content_of(&segments)))
     }
 
+    /// Returns the number of segments beside those of these digests; `None` if not all of those are there.
+    /// One of which patterns were deleted since is.
+    #[must_use]
+    pub fn n_sources_beyond(&self, known: &[ContentDigest]) -> Option<usize> {
+        beyond(self.segments(), known).map(|segments| segments.len())
+    }
+
+    /// Returns the names of a node's patterns that were deleted of the segments of these digests since they
+    /// had them; `None` if not all of those are there.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    pub fn deleted_beyond(
+        &self,
+        node_idx: usize,
+        known: &[ContentDigest],
+    ) -> Result<Option<Vec<PatternName>>, StoreError> {
+        deleted_beyond(&self.segments(), node_idx, known)
+    }
+
     fn content_of(&self, segments: &[Arc<Segment>]) -> StoredContent {
         let mut digest = Sha1::new();
         digest.update(b"kato content 1");
@@ -87,8 +109,7 @@ impl EmbeddedStore {
             digest.update((node.len() as u64).to_le_bytes());
             digest.update(node);
         }
-        let sources = segments.iter().map(|segment| segment.digest());
-        let mut sources: Vec<ContentDigest> = sources.map(ContentDigest::from_bytes).collect();
+        let mut sources: Vec<ContentDigest> = segments.iter().map(|it| it.digest()).collect();
         // The order of segments has no meaning.
         sources.sort_unstable();
         sources

@@ -19,7 +19,7 @@ pub(super) fn pattern(
 ) -> Result<Option<StoredPattern>, StoreError> {
     let mut found: Option<(Vec<Symbol>, u64, Extras)> = None;
     for segment in segments {
-        let part = segment.find(node_idx, name, |record| {
+        let part = segment.find(node_idx, name, |_, record| {
             // The name fixes the content, so the symbols of the first segment that has the pattern
             // are those of all.
             let symbols = if found.is_none() {

@@ -6,9 +6,9 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::directory::{remove_orphans, segment_dir, segment_files};
+use super::directory::{own_files, remove_orphans, segment_dir};
 use super::generation::{Manifests, OpenedGeneration, Twin};
-use super::manifest::{FILE, ManifestFile, PREVIOUS_FILE, TWIN_FILE, sync_dir};
+use super::manifest::{FILE, Manifest, ManifestFile, PREVIOUS_FILE, TWIN_FILE, sync_dir};
 use crate::StoreError;
 
 /// Directory of what recoveries moved aside; each has a numbered one in it.
@@ -32,9 +32,7 @@ pub(super) fn finish(dir: &Path, opened: &mut OpenedGeneration) -> Result<(), St
             // What was interrupted is carried out: the older manifest becomes the previous one.
             let before = ManifestFile::read(dir, FILE)?;
             opened.manifest.commit(dir)?;
-            opened.previous = before
-                .whole()
-                .map_or_else(Vec::new, |it| it.segments.clone());
+            opened.previous = before.whole().map_or_else(Vec::new, Manifest::named_files);
             kept = named(opened);
         }
     }
@@ -43,7 +41,7 @@ pub(super) fn finish(dir: &Path, opened: &mut OpenedGeneration) -> Result<(), St
 
 /// Returns the segments of what was opened and of the commit before.
 fn named(opened: &OpenedGeneration) -> HashSet<String> {
-    let previous = opened.previous.iter().map(|entry| entry.file.as_str());
+    let previous = opened.previous.iter().map(|(file, _)| file.as_str());
     let files = opened.manifest.files().chain(previous);
     files.map(str::to_owned).collect()
 }
@@ -62,7 +60,7 @@ fn recover(dir: &Path, opened: &mut OpenedGeneration) -> Result<(), StoreError> 
         aside.take(&segments)?;
     }
     fs::create_dir_all(&segments).map_err(|source| StoreError::io("create", &segments, source))?;
-    for file in segment_files(dir)? {
+    for file in own_files(dir)? {
         if !kept.contains(&file) {
             aside.take(&segments.join(file))?;
         }

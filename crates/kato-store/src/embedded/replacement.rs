@@ -5,13 +5,26 @@ use std::fs;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-use super::directory::{remove_files, segment_dir};
-use super::manifest::{PREVIOUS_FILE, SegmentEntry, WITH_TOMBSTONES, sync_dir};
+use super::deletions::Deletions;
+use super::directory::{deletions_path, remove_files, segment_dir};
+use super::manifest::{NamedFiles, PREVIOUS_FILE, WITH_DELETIONS, WITH_TOMBSTONES, sync_dir};
 use super::segment::Segment;
 use super::{EmbeddedStore, Generation, State, Writing};
 use crate::StoreError;
 
 impl EmbeddedStore {
+    /// Makes another generation the newest as [`replace`](Self::replace) does, of whose segments more is
+    /// deleted than the file says.
+    pub(super) fn replace_deleting(
+        &self,
+        writing: &Writing<'_>,
+        mut next: Generation,
+    ) -> Result<(), StoreError> {
+        let path = deletions_path(&self.dir, self.next_number());
+        next.manifest.deletions = Some(Deletions::write(&path, &next)?);
+        self.replace(writing, next)
+    }
+
     /// Makes another generation the newest, durably, and removes the files of the one before the
     /// newest.
     pub(super) fn replace(
@@ -22,12 +35,18 @@ impl EmbeddedStore {
         // Beyond the numbers of batches that are only staged, too: a later commit may still name
         // their files.
         next.manifest.next_segment = self.next_segment.load(Ordering::Relaxed);
+        if next.segments.iter().all(|it| it.deleted().is_empty()) {
+            // The last segment that it spoke of was merged.
+            next.manifest.deletions = None;
+        }
         let versions = next.segments.iter().map(|segment| segment.version());
         // Older programs refuse a knowledge base for the sake of one segment that they cannot read.
         let of_segments = versions.max().unwrap_or(1);
-        next.manifest.format_version = match next.manifest.tombstones.is_empty() {
-            true => of_segments,
-            false => of_segments.max(WITH_TOMBSTONES),
+        let manifest = &next.manifest;
+        next.manifest.format_version = match (&manifest.deletions, &*manifest.tombstones) {
+            (Some(_), _) => WITH_DELETIONS,
+            (None, []) => of_segments,
+            (None, _) => of_segments.max(WITH_TOMBSTONES),
         };
         // The segments are flushed already; their names must be durable before a manifest mentions
         // them.
@@ -36,7 +55,7 @@ impl EmbeddedStore {
         // Only now, as a commit that failed leaves the last one valid.
         let mut state = self.state();
         let Generation { manifest, segments } = std::mem::replace(&mut state.newest, next);
-        let dropped = std::mem::replace(&mut state.previous, manifest.segments);
+        let dropped = std::mem::replace(&mut state.previous, manifest.named_files());
         state.retired.extend(segments.iter().map(Arc::downgrade));
         // Without this hold on them, segments are alive only if they are in the newest generation
         // or someone is reading from them.
@@ -54,22 +73,22 @@ impl EmbeddedStore {
         let is_gone = removed.is_ok_and(|()| sync_dir(&self.dir).is_ok());
         if is_gone {
             let mut state = self.state();
-            let segments = state.newest.manifest.segments.clone();
-            let dropped = std::mem::replace(&mut state.previous, segments);
+            let files = state.newest.manifest.named_files();
+            let dropped = std::mem::replace(&mut state.previous, files);
             self.remove_unreferenced(&mut state, &dropped);
         }
     }
 
     /// Removes the files of dropped segments that no generation names.
-    fn remove_unreferenced(&self, state: &mut State, dropped: &[SegmentEntry]) {
+    fn remove_unreferenced(&self, state: &mut State, dropped: &NamedFiles) {
         let State {
             newest,
             previous,
             retired,
         } = state;
-        let previous = previous.iter().map(|entry| entry.file.as_str());
+        let previous = previous.iter().map(|(file, _)| file.as_str());
         let referenced: HashSet<&str> = newest.manifest.files().chain(previous).collect();
-        let dropped = dropped.iter().map(|entry| entry.file.as_str());
+        let dropped = dropped.iter().map(|(file, _)| file.as_str());
         let removable = dropped.filter(|file| !referenced.contains(file));
         remove_files(
             &self.dir,

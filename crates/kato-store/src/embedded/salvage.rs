@@ -5,11 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kato_model::PatternName;
 use serde_json::{Value, json};
 
 use super::damage::{DamagedFile, Held};
+use super::deletions::Deletions;
 use super::directory::{ensure_unoccupied, open_segment, parent_dir, segment_dir, segment_files};
-use super::generation::{Manifests, open_each};
+use super::forget::Found;
+use super::generation::{Manifests, Remains};
 use super::lock::WriteLock;
 use super::manifest::{Manifest, SegmentEntry, sync_dir};
 use super::merge::merge_segments;
@@ -19,7 +22,7 @@ use super::segment::{NodeTotals, Segment};
 use super::staged::StagedSegment;
 use super::{EmbeddedStore, FileAccess, manifest_entry};
 use crate::contract::StagedBatch;
-use crate::{PatternStore, Place, StoreError};
+use crate::{PatternStore, Place, StoreError, Tombstone};
 
 /// Key of the checkpoint of a knowledge base that was salvaged and lacks a part.
 const SALVAGED: &str = "salvaged";
@@ -133,22 +136,29 @@ fn write(
     let mut copies = Copies {
         store: &store,
         copied: Vec::new(),
+        purged: purged(manifest),
     };
     let mut lost = Vec::new();
-    for (entry, opened) in manifest.segments.iter().zip(open_each(kb, manifest)?) {
+    let remains = Remains::open(kb, manifest)?;
+    if let Some(mut file) = remains.deletions {
+        // What it is about comes back, which is another knowledge base than the commit was.
+        file.held = Some(Held::default());
+        report.lost.push(file);
+    }
+    for (entry, opened) in manifest.segments.iter().zip(remains.segments) {
         match opened.map(|segment| copies.copy(&segment)) {
             Ok(copied) => lost.extend(copied?.err().map(|file| (file, entry))),
             Err(file) => lost.push((file, entry)),
         }
     }
     let previous = manifests.previous.whole();
-    let sources = previous.and_then(|previous| Sources::find(manifest, previous, &lost));
+    let sources = previous.and_then(|previous| Sources::find(kb, manifest, previous, &lost));
     for (mut file, entry) in lost {
         file.held = Some(entry.held());
         match &sources {
             Some(sources) if sources.of == entry.file => {
                 for source in &sources.entries {
-                    let lost = copies.copy_source(kb, manifest, source, &file)?;
+                    let lost = copies.copy_source(kb, manifest, sources, source, &file)?;
                     report.lost.extend(lost);
                 }
             }
@@ -176,6 +186,17 @@ fn write(
         checkpoint(kb, manifest, report),
     )?;
     keep_tombstones(&store, manifest)
+}
+
+/// Returns the names of purged patterns by node: where it is lost which patterns were deleted, these are known
+/// all the same.
+fn purged(manifest: &Manifest) -> Vec<Vec<PatternName>> {
+    let mut purged = vec![Vec::new(); manifest.nodes.len()];
+    for (purged, of_node) in purged.iter_mut().zip(&manifest.tombstones) {
+        let names = of_node.iter().filter(|(_, it)| *it == Tombstone::Purged);
+        purged.extend(names.map(|(name, _)| name));
+    }
+    purged
 }
 
 /// Keeps the tombstones, if there are any, so that what was taken back does not come back.
@@ -213,6 +234,8 @@ struct Copy {
 struct Copies<'a> {
     store: &'a EmbeddedStore,
     copied: Vec<Copy>,
+    /// Names of patterns that are left out, by node.
+    purged: Vec<Vec<PatternName>>,
 }
 
 impl Copies<'_> {
@@ -236,10 +259,12 @@ impl Copies<'_> {
         &mut self,
         kb: &Path,
         manifest: &Manifest,
+        sources: &Sources,
         source: &SegmentEntry,
         merged: &DamagedFile,
     ) -> Result<Option<DamagedFile>, StoreError> {
-        let copied = match open_segment(kb, manifest, source, FileAccess::Exclusive) {
+        let access = FileAccess::Exclusive;
+        let copied = match open_segment(kb, manifest, source, &sources.deletions, access) {
             Ok(segment) => self.copy(&Arc::new(segment))?,
             Err(_) => Err(merged.clone()),
         };
@@ -255,7 +280,11 @@ impl Copies<'_> {
         let path = self.store.next_segment_path();
         let (n_nodes, limits) = (self.store.nodes.len(), self.store.options.attribute_limits);
         let writer = self.store.writer()?;
-        let inputs = [Arc::clone(segment)];
+        let purged = Found::find(segment, &self.purged)?;
+        let inputs = [match purged.is_empty() {
+            true => Arc::clone(segment),
+            false => Arc::new(segment.without(purged.rows, &purged.totals)?),
+        }];
         let write = || {
             let written = merge_segments(&inputs, n_nodes, &limits, &path, &|| false)?;
             Ok(written.expect("a merge that nobody cancels is done"))
@@ -357,6 +386,8 @@ struct Sources {
     /// The file of the lost one.
     of: String,
     entries: Vec<SegmentEntry>,
+    /// What was deleted of them before they were merged.
+    deletions: Deletions,
 }
 
 impl Sources {
@@ -365,6 +396,7 @@ impl Sources {
     /// A commit drops segments only for merges of them. So where a single new segment has exactly the
     /// totals of all that were dropped, it is their merge.
     fn find(
+        kb: &Path,
         manifest: &Manifest,
         previous: &Manifest,
         lost: &[(DamagedFile, &SegmentEntry)],
@@ -385,9 +417,10 @@ impl Sources {
             return None;
         };
         let is_lost = lost.iter().any(|(_, entry)| entry.file == merge.file);
-        is_lost.then(|| Self {
-            of: merge.file.clone(),
+        Some(Self {
+            of: is_lost.then(|| merge.file.clone())?,
             entries: dropped,
+            deletions: Deletions::read(kb, previous).ok()?,
         })
     }
 }
@@ -395,8 +428,10 @@ impl Sources {
 /// Returns the totals of each node that merging adds up.
 fn sums_of(entries: &[SegmentEntry]) -> Vec<[u64; 3]> {
     let n_nodes = entries.first().map_or(0, |entry| entry.nodes.len());
-    let sum = |node_idx: usize, count: fn(&NodeTotals) -> u64| {
-        let nodes = entries.iter().filter_map(|entry| entry.nodes.get(node_idx));
+    let sum = |node_idx: usize, count: fn(NodeTotals) -> u64| {
+        let nodes = entries
+            .iter()
+            .filter_map(|entry| entry.totals().nth(node_idx));
         nodes.map(count).fold(0, u64::saturating_add)
     };
     (0..n_nodes)

@@ -17,6 +17,7 @@
 //! name, and a token 2. A JSON footer locates the parts. `docs/file-format.md` gives every byte.
 
 mod block;
+mod deleted;
 mod dictionary;
 mod file;
 mod footer;
@@ -29,15 +30,16 @@ mod writer;
 
 use std::path::Path;
 
+pub(crate) use deleted::{Deleted, DeletedRun};
 pub(crate) use dictionary::Dictionary;
 pub(crate) use footer::NodeTotals;
 pub(crate) use foreign::ForeignCursor;
 pub use handles::set_max_open_segments;
 pub(crate) use reader::{
-    BlockBuffer, NodeCursor, NodeRun, Renumbering, RenumberingScratch, Segment, VectorCursor,
+    BlockBuffer, NodeRun, Renumbering, RenumberingScratch, Segment, VectorCursor,
 };
 pub(crate) use record::{Extras, RawRecord, push_varint, take_slice, take_varint, width_for};
-pub(crate) use writer::{SegmentWriter, WrittenSegment};
+pub(crate) use writer::{SegmentWriter, WrittenSegment, count_distinct};
 
 use crate::{Place, StoreError, StoreErrorKind};
 

@@ -6,14 +6,14 @@
 //! counted range by range, in as many passes as keep each in memory.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use kato_model::{PatternName, Symbol};
 
 use super::count::leading_range;
 use super::query::fused;
-use super::segment::{ForeignCursor, NodeCursor, Segment};
+use super::segment::{BlockBuffer, ForeignCursor, Segment};
 use crate::StoreError;
 use crate::contract::{Scan, SymbolCounts};
 
@@ -68,7 +68,10 @@ fn count_text(
             n_names..n_names + dictionary.len() as u64,
             &mut counts,
         )?;
-        for (text, counts) in dictionary.iter().zip(counts) {
+        // A text that only deleted patterns hold is no symbol any more.
+        let is_whole = segment.deleted().is_empty();
+        let texts = dictionary.iter().zip(counts);
+        for (text, counts) in texts.filter(|(_, counts)| is_whole || counts.frequency > 0) {
             counted.entry(Symbol::from(text)).or_default().merge(counts);
         }
     }
@@ -101,15 +104,21 @@ fn count_names(
         return Ok(sum_by_name(counted));
     };
     for segment in segments {
-        let mut cursor = NodeCursor::from_leading(Arc::clone(segment), below, first)?;
-        // Ranks follow the order of names, so the names of a range are consecutive numbers.
-        let start = cursor.rank();
+        // Ranks follow the order of names, so the names of a range are consecutive numbers. Those of
+        // deleted patterns belong to them: others refer to these.
+        let mut start = None;
         let mut names = Vec::new();
-        while let Some(name) = cursor.name().filter(|name| name.leading_u64() <= last) {
-            names.push(name);
-            cursor.advance()?;
-        }
-        counted.extend(count_range(segment, node_idx, start, names)?);
+        segment.names_between(
+            below,
+            first,
+            last,
+            &mut BlockBuffer::default(),
+            |row, name| {
+                start.get_or_insert(u64::from(row));
+                names.push(PatternName::from_bytes(*name));
+            },
+        )?;
+        counted.extend(count_range(segment, node_idx, start.unwrap_or(0), names)?);
         let mut cursor = ForeignCursor::from_leading(Arc::clone(segment), node_idx, first)?;
         let start = u64::from(segment.n_below(node_idx)) + u64::from(cursor.number());
         let mut names = Vec::new();
@@ -161,14 +170,13 @@ fn count_symbols(
     if range.is_empty() {
         return Ok(());
     }
-    let mut cursor = NodeCursor::new(Arc::clone(segment), node_idx)?;
+    let width = segment.width(node_idx);
     let mut symbols: Vec<u32> = Vec::new();
-    while cursor.name().is_some() {
-        let record = cursor.record()?;
+    let _ = segment.walk(node_idx, |_, _, record| {
         symbols.clear();
         symbols.extend(
             record
-                .symbols(cursor.width())
+                .symbols(width)
                 .filter(|&symbol| range.contains(&u64::from(symbol))),
         );
         // Sorted, because a symbol that a pattern holds several times counts once as its member.
@@ -181,7 +189,7 @@ fn count_symbols(
                 same.len() as u64,
             ));
         }
-        cursor.advance()?;
-    }
+        Ok(ControlFlow::Continue(()))
+    })?;
     Ok(())
 }

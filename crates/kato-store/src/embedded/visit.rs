@@ -29,23 +29,63 @@ pub(super) fn beyond(
     segments: Vec<Arc<Segment>>,
     known: &[ContentDigest],
 ) -> Option<Vec<Arc<Segment>>> {
-    let is_known = are_known(&segments, known);
-    let n_found = is_known.iter().filter(|is_known| **is_known).count();
-    let with_known = segments.into_iter().zip(is_known);
-    let beyond = with_known.filter_map(|(segment, is_known)| (!is_known).then_some(segment));
+    let known_as = known_as(&segments, known);
+    let n_found = known_as.iter().flatten().count();
+    let with_known = segments.into_iter().zip(known_as);
+    let beyond = with_known.filter_map(|(segment, known_as)| known_as.is_none().then_some(segment));
     (n_found == known.len()).then(|| beyond.collect())
+}
+
+/// Returns the names of a node's patterns that were deleted of the segments of some digests since they had
+/// these; `None` if not all of those are there.
+pub(super) fn deleted_beyond(
+    segments: &[Arc<Segment>],
+    node_idx: usize,
+    known: &[ContentDigest],
+) -> Result<Option<Vec<PatternName>>, StoreError> {
+    let known_as = known_as(segments, known);
+    if known_as.iter().flatten().count() != known.len() {
+        return Ok(None);
+    }
+    let mut names = Vec::new();
+    for (segment, known_as) in segments.iter().zip(known_as) {
+        let rows = known_as.map(|known| segment.deleted_since(node_idx, &known));
+        for row in rows.unwrap_or_default() {
+            names.push(segment.name_of_rank(node_idx, row)?);
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    Ok(Some(names))
 }
 
 /// Returns of each segment whether it is one of those of some digests.
 pub(super) fn are_known(segments: &[Arc<Segment>], known: &[ContentDigest]) -> Vec<bool> {
-    let mut known = known.to_vec();
-    let is_known = |segment: &Arc<Segment>| {
-        let digest = ContentDigest::from_bytes(segment.digest());
-        // Each counts once: two segments may hold the same.
-        let at = known.iter().position(|known| *known == digest);
-        at.map(|at| known.swap_remove(at)).is_some()
+    let known_as = known_as(segments, known);
+    known_as.iter().map(Option::is_some).collect()
+}
+
+/// Returns by which of some digests each segment is known: its own, or one that it had before patterns
+/// were deleted of it.
+fn known_as(segments: &[Arc<Segment>], known: &[ContentDigest]) -> Vec<Option<ContentDigest>> {
+    // Each counts once: two segments may hold the same.
+    let mut left = known.to_vec();
+    let mut take = |is_it: &dyn Fn(&ContentDigest) -> bool| {
+        let at = left.iter().position(is_it);
+        at.map(|at| left.swap_remove(at))
     };
-    segments.iter().map(is_known).collect()
+    let mut known_as = Vec::with_capacity(segments.len());
+    for segment in segments {
+        let digest = segment.digest();
+        known_as.push(take(&|known| *known == digest));
+    }
+    // Only then, so that none takes the digest that is another one's own.
+    for (segment, known_as) in segments.iter().zip(&mut known_as) {
+        if known_as.is_none() && !segment.deleted().is_empty() {
+            *known_as = take(&|known| segment.had(known));
+        }
+    }
+    known_as
 }
 
 /// Shows one segment as a source.
@@ -54,7 +94,7 @@ fn visit_segment(
     node_idx: usize,
     visitor: &mut dyn PatternVisitor,
 ) -> Result<ControlFlow<()>, StoreError> {
-    let n_patterns = segment.totals(node_idx).patterns;
+    let n_patterns = segment.n_held(node_idx);
     // A source has at least one pattern (see `PatternVisitor::source`).
     if n_patterns == 0 {
         return Ok(ControlFlow::Continue(()));
@@ -67,7 +107,7 @@ fn visit_segment(
     }
     let width = segment.width(node_idx);
     let mut numbers: Vec<u32> = Vec::new();
-    segment.walk(node_idx, |name, record| {
+    segment.walk(node_idx, |_, name, record| {
         numbers.clear();
         numbers.extend(record.symbols(width));
         // Checked for all, so that a visitor may use the numbers as indices into what it made of
@@ -100,9 +140,15 @@ fn names(segment: &Arc<Segment>, node_idx: usize) -> Result<Vec<PatternName>, St
     let mut names = Vec::new();
     if let Some(below) = node_idx.checked_sub(1) {
         names.reserve_exact(segment.n_names(node_idx) as usize);
-        segment.names_between(below, 0, u64::MAX, &mut BlockBuffer::default(), |name| {
-            names.push(PatternName::from_bytes(*name));
-        })?;
+        segment.names_between(
+            below,
+            0,
+            u64::MAX,
+            &mut BlockBuffer::default(),
+            |_, name| {
+                names.push(PatternName::from_bytes(*name));
+            },
+        )?;
         let mut foreign = ForeignCursor::new(Arc::clone(segment), node_idx)?;
         while let Some(name) = foreign.name() {
             names.push(name);

@@ -16,11 +16,12 @@ use std::path::Path;
 use kato_model::{Symbol, VectorName};
 use kato_store::conformance::Lessons;
 use kato_store::contract::{SymbolCounts, Totals};
+use kato_store::embedded::EmbeddedOptions;
 use kato_store::visit::{SourceSymbols, VisitedPattern};
 use kato_store::{EmbeddedStore, PatternStore, PatternVisitor, StoreError, StoredPattern};
 use serde_json::{Value, json};
 
-use crate::support::{commit, sealed, two_levels, without_vectors};
+use crate::support::{commit, never_rewriting, sealed, two_levels, without_vectors};
 
 /// Files of a knowledge base, by their path in it.
 type Files = BTreeMap<String, Vec<u8>>;
@@ -134,6 +135,17 @@ fn small_sealed(dir: &Path) -> Lessons {
 fn small_alone(dir: &Path) -> Lessons {
     let lessons = small(dir);
     leave_one_manifest(dir);
+    lessons
+}
+
+/// The same, of whose two segments two patterns are deleted, one of them a child of another.
+fn small_deleting(dir: &Path) -> Lessons {
+    let lessons = small(dir);
+    let options = never_rewriting(EmbeddedOptions::default());
+    let store = EmbeddedStore::open_with(dir, options).unwrap();
+    let doomed = [vec![lessons.name(0)], vec![lessons.name(9)]];
+    store.forget(&doomed, json!({"samples": 2})).unwrap();
+    fs::remove_file(dir.join("MANIFEST.twin")).unwrap();
     lessons
 }
 

@@ -1,6 +1,7 @@
-//! `docs/file-format.md`: knowledge bases of formats 1 and 2, and a reader written from that text
+//! `docs/file-format.md`: knowledge bases of formats 1, 2 and 4, and a reader written from that text
 //! alone.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -447,5 +448,72 @@ fn a_reader_written_from_the_text_agrees_on_many_blocks_and_vectors() {
             .map(|record| (record.0.clone(), record.1.clone()))
             .collect();
         assert_eq!(found, expected);
+    }
+}
+
+/// Reads the rows that are deleted of each segment, by node.
+fn read_deletions(file: &[u8], n_nodes: usize) -> BTreeMap<String, Vec<Vec<usize>>> {
+    let mut bytes = file.strip_prefix(b"KATODEL1").unwrap();
+    let mut all = BTreeMap::new();
+    while !bytes.is_empty() {
+        let length = varint(&mut bytes) as usize;
+        let name = str::from_utf8(take(&mut bytes, length)).unwrap().to_owned();
+        let mut rows = vec![Vec::new(); n_nodes];
+        for _ in 0..varint(&mut bytes) {
+            for rows in &mut rows {
+                let mut row = 0;
+                for _ in 0..varint(&mut bytes) {
+                    row += varint(&mut bytes) as usize;
+                    rows.push(row);
+                }
+            }
+        }
+        all.insert(name, rows);
+    }
+    all
+}
+
+#[test]
+fn a_reader_written_from_the_text_finds_what_is_deleted() {
+    let dir = tempfile::tempdir().unwrap();
+    let kb = dir.path().join("kb");
+    let lessons = two_levels(700);
+    let all: Vec<usize> = (0..lessons.len()).collect();
+    let store = EmbeddedStore::create(&kb, &NODES, Value::Null).unwrap();
+    commit(&store, &lessons, &all, Value::Null);
+    commit(&store, &lessons, &all[..200], Value::Null);
+    for doomed in [[[3, 300].as_slice(), &[701]], [&[4], &[]]] {
+        let names = doomed.map(|picked| picked.iter().map(|&idx| lessons.name(idx)).collect());
+        store.forget(&names, Value::Null).unwrap();
+    }
+    let manifest = fs::read_to_string(kb.join("MANIFEST")).unwrap();
+    let body = manifest.rsplit_once("\ncrc32 ").unwrap().0;
+    let manifest: Value = serde_json::from_str(body).unwrap();
+    assert_eq!(manifest["format_version"], 4);
+    let entry = &manifest["deletions"];
+    let file = fs::read(kb.join("segments").join(entry["file"].as_str().unwrap())).unwrap();
+    assert_eq!(entry["bytes"], file.len());
+    assert_eq!(entry["crc32"], crc32fast::hash(&file));
+    let deleted = read_deletions(&file, NODES.len());
+    let mut found: [BTreeMap<String, u64>; 2] = Default::default();
+    for segment in manifest["segments"].as_array().unwrap() {
+        let name = segment["file"].as_str().unwrap();
+        let nodes = read_segment(&fs::read(kb.join("segments").join(name)).unwrap());
+        for (node_idx, (records, _)) in nodes.iter().enumerate() {
+            let gone = &deleted[name][node_idx];
+            assert_eq!(segment["deleted"][node_idx]["patterns"], gone.len());
+            let rows = records.iter().enumerate();
+            for (_, record) in rows.filter(|(row, _)| !gone.contains(row)) {
+                *found[node_idx].entry(record.0.clone()).or_default() += record.2;
+            }
+        }
+    }
+    for (node_idx, found) in found.into_iter().enumerate() {
+        let held = store
+            .scan_frequencies(node_idx)
+            .unwrap()
+            .map(Result::unwrap);
+        let expected = held.map(|(name, frequency)| (name.to_string(), frequency));
+        assert_eq!(found, expected.collect());
     }
 }

@@ -1,12 +1,20 @@
-//! Forgetting a few patterns of many.
+//! Forgetting a few patterns of many costs what these cost, and leaves what is derived from the others.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::slice;
 
 use kato_model::batch::BatchSymbol;
-use kato_model::{LearnBatch, PatternName};
-use kato_store::{EmbeddedStore, PatternStore};
-use serde_json::json;
+use kato_model::{Attributes, LearnBatch, PatternName};
+use kato_store::embedded::EmbeddedOptions;
+use kato_store::visit::{SourceSymbols, VisitedPattern};
+use kato_store::{EmbeddedStore, PatternStore, PatternVisitor};
+use serde_json::{Value, json};
 
-/// More than a segment has of which single names are looked up.
-const N: usize = 600;
+/// Patterns of a segment: more than a look-up reads.
+const N: usize = 20_000;
 
 fn words(stem: &str, n: usize) -> [String; 2] {
     [format!("{stem}{n}"), "end".to_owned()]
@@ -17,9 +25,9 @@ fn name(stem: &str, n: usize) -> PatternName {
 }
 
 /// Commits patterns as a segment of their own.
-fn teach(store: &EmbeddedStore, stem: &str) {
+fn teach(store: &EmbeddedStore, stem: &str, numbers: impl Iterator<Item = usize>) {
     let mut batch = LearnBatch::new(1);
-    for n in 0..N {
+    for n in numbers {
         let symbols = words(stem, n).map(|word| BatchSymbol::Literal(batch.literal(&word)));
         batch.learn(0, name(stem, n), symbols);
     }
@@ -27,25 +35,192 @@ fn teach(store: &EmbeddedStore, stem: &str) {
     store.commit(vec![staged], json!(stem)).unwrap();
 }
 
+fn frequencies(store: &EmbeddedStore) -> BTreeMap<PatternName, u64> {
+    store
+        .scan_frequencies(0)
+        .unwrap()
+        .map(Result::unwrap)
+        .collect()
+}
+
+/// The segment files of the newest commit.
+fn segment_files(kb: &Path) -> Vec<PathBuf> {
+    let mut files = EmbeddedStore::files_of(kb).unwrap().unwrap();
+    files.retain(|file| file.extension().is_some_and(|it| it == "seg"));
+    files
+}
+
+/// Damages every block of a segment of one node but those that hold one of the names, and the last, which
+/// tells where names end. Returns how many are left whole.
+fn damage_other_blocks(path: &Path, names: &[PatternName]) -> usize {
+    let mut bytes = fs::read(path).unwrap();
+    let number = |bytes: &[u8]| {
+        let number = bytes.iter().rev();
+        number.fold(0_usize, |number, &byte| number << 8 | usize::from(byte))
+    };
+    let tail = bytes.len() - 16;
+    let length = number(&bytes[tail..tail + 4]);
+    let footer: Value = serde_json::from_slice(&bytes[tail - length..tail]).unwrap();
+    let node = &footer["nodes"][0];
+    let at = |value: &Value| usize::try_from(value.as_u64().unwrap()).unwrap();
+    let index = &bytes[at(&node["index"]["offset"])..][..at(&node["index"]["bytes"])];
+    let mut starts: Vec<usize> = index.chunks(20).map(|entry| number(&entry[..8])).collect();
+    starts.push(at(&node["blocks_end"]));
+    let mut n_left = 0;
+    for (nth, block) in starts.windows(2).enumerate() {
+        let names_of_block = bytes[block[0]..].chunks(20).take(256);
+        let is_asked = |held: &[u8]| names.iter().any(|name| name.as_bytes() == held);
+        if nth + 2 == starts.len() || names_of_block.into_iter().any(is_asked) {
+            n_left += 1;
+        } else {
+            bytes[block[1] - 1] ^= 1;
+        }
+    }
+    fs::write(path, bytes).unwrap();
+    n_left
+}
+
 #[test]
-fn segments_without_the_names_stay_as_they_are() {
+fn only_the_blocks_of_what_is_forgotten_are_read_and_no_segment_is_written() {
     let dir = tempfile::tempdir().unwrap();
     let kb = dir.path().join("kb");
     let store = EmbeddedStore::create(&kb, &["node0"], json!(null)).unwrap();
-    teach(&store, "one");
-    let only = EmbeddedStore::files_of(&kb).unwrap().unwrap();
-    teach(&store, "two");
-    let before = EmbeddedStore::files_of(&kb).unwrap().unwrap();
-    assert_eq!((only.len(), before.len()), (2, 3));
-    let gone = [name("two", 7), name("two", 500), name("none", 0)];
-    store.forget(&[gone.to_vec()], json!("forgotten")).unwrap();
-    let after = EmbeddedStore::files_of(&kb).unwrap().unwrap();
-    let kept: Vec<_> = before.iter().filter(|file| after.contains(file)).collect();
-    assert_eq!(kept, only.iter().collect::<Vec<_>>());
-    for stem in ["one", "two"] {
-        for n in 0..N {
-            let is_there = store.pattern(0, &name(stem, n)).unwrap().is_some();
-            assert_eq!(is_there, !gone.contains(&name(stem, n)), "{stem} {n}");
-        }
+    teach(&store, "one", 0..N);
+    let bytes = store.disk_bytes().unwrap();
+    let before = segment_files(&kb);
+    drop(store);
+    let gone: Vec<PatternName> = (0..10).map(|n| name("one", n * 777)).collect();
+    let n_left = damage_other_blocks(&kb.join(&before[0]), &gone);
+    assert!(n_left <= gone.len() + 1, "{n_left} of {}", N / 256);
+
+    let store = EmbeddedStore::open(&kb).unwrap();
+    assert!(
+        store.scan(0).unwrap().any(|pattern| pattern.is_err()),
+        "the rest is damaged"
+    );
+    store
+        .forget(slice::from_ref(&gone), json!("forgotten"))
+        .unwrap();
+    assert_eq!(segment_files(&kb), before);
+    let written = store.disk_bytes().unwrap() - bytes;
+    assert!(written < 100, "{written} bytes for {} patterns", gone.len());
+    assert_eq!(store.totals(0).unwrap().learns, (N - gone.len()) as u64);
+    assert_eq!(store.count_patterns(0).unwrap(), (N - gone.len()) as u64);
+    assert_eq!(store.pattern(0, &gone[3]).unwrap(), None);
+}
+
+#[test]
+fn what_is_deleted_goes_with_the_next_merge_and_where_it_is_much_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let kb = dir.path().join("kb");
+    let store = EmbeddedStore::create(&kb, &["node0"], json!(null)).unwrap();
+    teach(&store, "one", 0..1000);
+    teach(&store, "two", 0..1000);
+    let holds = |name: PatternName| {
+        let files = segment_files(&kb).into_iter();
+        let mut bytes = files.map(|file| fs::read(kb.join(file)).unwrap());
+        bytes.any(|bytes| bytes.windows(20).any(|held| held == name.as_bytes()))
+    };
+    let deletions = || {
+        let files = EmbeddedStore::files_of(&kb).unwrap().unwrap();
+        files
+            .iter()
+            .filter(|file| file.extension().is_some_and(|it| it == "del"))
+            .count()
+    };
+    let few = [name("one", 7), name("two", 500), name("none", 0)];
+    store.forget(&[few.to_vec()], json!(1)).unwrap();
+    assert!(holds(few[0]) && holds(few[1]) && deletions() == 1);
+    let many: Vec<PatternName> = (0..300).map(|n| name("one", n)).collect();
+    store.forget(slice::from_ref(&many), json!(2)).unwrap();
+    assert!(!holds(few[0]) && holds(few[1]) && deletions() == 1);
+    assert!(store.drop_deleted().unwrap());
+    assert!(!holds(few[1]) && deletions() == 0);
+    assert!(!store.drop_deleted().unwrap(), "nothing is left to do");
+    let expected = (300..1000).map(|n| name("one", n));
+    let expected = expected.chain((0..1000).filter(|&n| n != 500).map(|n| name("two", n)));
+    assert_eq!(
+        frequencies(&store),
+        expected.map(|name| (name, 1)).collect()
+    );
+}
+
+/// Adds up the frequencies that a visit shows, and takes back what is deleted, if it is one that does.
+#[derive(Default)]
+struct Derived {
+    frequencies: BTreeMap<PatternName, u64>,
+    takes_back: bool,
+}
+
+impl PatternVisitor for Derived {
+    fn deleted(&mut self, name: PatternName) -> bool {
+        self.takes_back && self.frequencies.remove(&name).is_some()
     }
+
+    fn pattern(&mut self, _: &SourceSymbols<'_>, pattern: &VisitedPattern<'_>) -> ControlFlow<()> {
+        *self.frequencies.entry(pattern.name).or_default() += pattern.frequency;
+        ControlFlow::Continue(())
+    }
+}
+
+#[test]
+fn what_was_derived_from_sources_is_told_what_was_deleted_of_them_since() {
+    let dir = tempfile::tempdir().unwrap();
+    let kb = dir.path().join("kb");
+    let store = EmbeddedStore::create(&kb, &["node0"], json!(null)).unwrap();
+    teach(&store, "one", 0..1000);
+    teach(&store, "one", 0..500);
+    store.forget(&[vec![name("one", 3)]], json!(1)).unwrap();
+    let mut derived = Derived::default();
+    store.visit(0, &mut derived).unwrap();
+    let known = store.content().sources;
+    let whole = frequencies(&store);
+    assert_eq!(derived.frequencies, whole);
+
+    store
+        .forget(&[vec![name("one", 4), name("one", 700)]], json!(2))
+        .unwrap();
+    teach(&store, "one", [3, 4, 5].into_iter());
+    assert_eq!(store.n_sources_beyond(&known), Some(1));
+    assert!(
+        !store.visit_beyond(0, &known, &mut derived).unwrap(),
+        "it cannot take them back"
+    );
+    assert_eq!(derived.frequencies, whole, "nothing was shown");
+    derived.takes_back = true;
+    assert!(store.visit_beyond(0, &known, &mut derived).unwrap());
+    assert_eq!(derived.frequencies, frequencies(&store));
+    drop(store);
+    // The same as what was written tells.
+    let store = EmbeddedStore::open(&kb).unwrap();
+    let gone = store.deleted_beyond(0, &known).unwrap().unwrap();
+    let mut expected = [name("one", 4), name("one", 700)];
+    expected.sort_unstable();
+    assert_eq!(gone, expected);
+    store.compact().unwrap();
+    assert_eq!(store.deleted_beyond(0, &known).unwrap(), None);
+}
+
+#[test]
+fn a_frequency_that_has_stopped_at_the_largest_number_is_taken_back_exactly() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = EmbeddedOptions::default();
+    options.max_deleted_percent = 100;
+    let kb = dir.path().join("kb");
+    let store = EmbeddedStore::create_with(&kb, &["node0"], json!(null), options).unwrap();
+    let mut batch = LearnBatch::new(1);
+    for (n, times) in [(0, u64::MAX), (1, 7)] {
+        let symbols = words("one", n).map(|word| BatchSymbol::Literal(batch.literal(&word)));
+        let occurrence = batch.learn(0, name("one", n), symbols);
+        let attributes = Attributes {
+            extra_frequency: times - 1,
+            ..Attributes::default()
+        };
+        batch.attach(0, occurrence, attributes);
+    }
+    let staged = store.stage(batch.seal()).unwrap();
+    store.commit(vec![staged], json!(1)).unwrap();
+    store.forget(&[vec![name("one", 0)]], json!(2)).unwrap();
+    let totals = store.totals(0).unwrap();
+    assert_eq!((totals.learns, totals.learned_symbols), (7, 14));
 }

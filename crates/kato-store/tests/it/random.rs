@@ -5,12 +5,15 @@ use kato_model::{AttributeLimits, Attributes, EmotiveMap, FirstSeen, Metadata, V
 use kato_store::conformance::{
     Fixture, Lesson, Lessons, Part, assert_same_content, forgets_the_same, teaches_the_same,
 };
+use kato_store::embedded::EmbeddedOptions;
 use kato_store::{EmbeddedStore, MemoryStore, PatternStore};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::num::NonZeroUsize;
 
-use crate::support::{Embedded, InMemory, always_merging, cases, commit, merging_beside, sealed};
+use crate::support::{
+    Embedded, InMemory, always_merging, cases, commit, merging_beside, never_rewriting, sealed,
+};
 
 const N_NODES: usize = 3;
 const NODES: [&str; N_NODES] = ["node0", "node1", "node2"];
@@ -227,7 +230,12 @@ proptest! {
         // The names of a lesson go to its node and to the one beside it, which may have learned the same.
         for other in 0..N_NODES {
             let node_of = |idx: usize| (lessons.node_of(idx) + other) % N_NODES;
-            for options in [always_merging(), merging_beside()] {
+            for options in [
+                always_merging(),
+                merging_beside(),
+                never_rewriting(always_merging()),
+                never_rewriting(EmbeddedOptions::default()),
+            ] {
                 forgets_the_same(&Embedded::new(options), &lessons, node_of, &rounds);
             }
         }
@@ -238,12 +246,18 @@ proptest! {
         (lessons, commits) in grouped_of(plain_lessons().boxed()),
         n_ranges in 1_u32..5,
         what in prop::collection::vec(0_u8..4, 0..5),
+        rewrites in any::<bool>(),
     ) {
+        let options = match rewrites {
+            true => EmbeddedOptions::default(),
+            false => never_rewriting(EmbeddedOptions::default()),
+        };
         let root = tempfile::tempdir().unwrap();
         let kb = root.path().join("kb");
         let n_samples = lessons.len() as u64;
         let memory = MemoryStore::new(&NODES, Value::Null);
-        let mut store = sealed(&kb, &lessons, &commits[0], n_ranges);
+        drop(sealed(&kb, &lessons, &commits[0], n_ranges));
+        let mut store = EmbeddedStore::open_with(&kb, options).unwrap();
         for picked in &commits[0] {
             commit(&memory, &lessons, picked, Value::Null);
         }
@@ -267,7 +281,7 @@ proptest! {
                 }
                 _ => {
                     drop(store);
-                    store = EmbeddedStore::open(&kb).unwrap();
+                    store = EmbeddedStore::open_with(&kb, options).unwrap();
                 }
             }
             assert_same_content(&store, &memory, n_samples);

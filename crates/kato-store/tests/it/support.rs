@@ -81,6 +81,12 @@ pub(crate) fn always_merging() -> EmbeddedOptions {
     options
 }
 
+/// Options under which no segment is written again for what is deleted of it.
+pub(crate) fn never_rewriting(mut options: EmbeddedOptions) -> EmbeddedOptions {
+    options.max_deleted_percent = 100;
+    options
+}
+
 /// Options under which segments are merged nearly all the time, beside commits.
 pub(crate) fn merging_beside() -> EmbeddedOptions {
     let mut options = always_merging();

@@ -88,11 +88,6 @@ impl BlockIndex {
     }
 }
 
-/// Returns one of the names at the front of a block's bytes.
-pub(super) fn name_at(block: &[u8], idx: usize) -> Option<PatternName> {
-    block_name(block, idx * PatternName::BYTES)
-}
-
 /// Returns the name that begins at a byte of a block.
 pub(super) fn block_name(block: &[u8], at: usize) -> Option<PatternName> {
     let bytes = block.get(at..at + PatternName::BYTES)?;

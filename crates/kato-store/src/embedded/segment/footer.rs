@@ -59,10 +59,33 @@ pub(crate) struct NodeTotals {
 }
 
 impl NodeTotals {
+    /// Adds the counts of other patterns.
+    pub(crate) fn add(&mut self, more: &Self) {
+        self.patterns = self.patterns.saturating_add(more.patterns);
+        self.observations = self.observations.saturating_add(more.observations);
+        self.symbols = self.symbols.saturating_add(more.symbols);
+        self.member_symbols = self.member_symbols.saturating_add(more.member_symbols);
+    }
+
+    /// Returns the counts without those of some of the patterns.
+    pub(crate) fn without(&self, gone: &Self) -> Self {
+        Self {
+            patterns: self.patterns.saturating_sub(gone.patterns),
+            observations: self.observations.saturating_sub(gone.observations),
+            symbols: self.symbols.saturating_sub(gone.symbols),
+            member_symbols: self.member_symbols.saturating_sub(gone.member_symbols),
+        }
+    }
+
+    /// Returns whether a count has stopped at the largest number: nothing can be taken from it then.
+    pub(crate) fn has_stopped(&self) -> bool {
+        [self.observations, self.symbols, self.member_symbols].contains(&u64::MAX)
+    }
+
     /// Counts one pattern.
     ///
     /// Counts stay at the largest number rather than wrap: imported frequencies may be any.
-    pub(super) fn count(&mut self, frequency: u64, n_symbols: u64, n_distinct: u64) {
+    pub(crate) fn count(&mut self, frequency: u64, n_symbols: u64, n_distinct: u64) {
         self.patterns += 1;
         self.observations = self.observations.saturating_add(frequency);
         self.symbols = self

@@ -6,19 +6,21 @@ mod vectors;
 mod walk;
 
 use std::path::Path;
+use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use kato_model::PatternName;
 use sha1::{Digest, Sha1};
 
-use super::block::{BlockIndex, block_name, name_at};
+use super::block::{BlockIndex, block_name};
 use super::file::SegmentFile;
 use super::footer::{Footer, NodeFooter, NodeTotals};
 use super::foreign::ForeignTable;
 use super::record::{RawRecord, width_for};
-use super::{BLOCK_PATTERNS, Dictionary, MAGIC_BYTES, MAGICS, MAX_NUMBERS};
+use super::{BLOCK_PATTERNS, Deleted, DeletedRun, Dictionary, MAGIC_BYTES, MAGICS, MAX_NUMBERS};
 use crate::StoreError;
+use crate::visit::ContentDigest;
 pub(crate) use renumbering::{Renumbering, RenumberingScratch};
 pub(crate) use run::NodeRun;
 pub(crate) use vectors::VectorCursor;
@@ -28,14 +30,18 @@ const TAIL_BYTES: usize = 4 + 4 + MAGIC_BYTES;
 
 /// A segment that can be read. Holds the block indexes (0.1 bytes a pattern) and dictionaries in memory
 /// once they are used: most of those that training writes are not, for long.
-#[derive(Debug)]
+///
+/// Rows are numbered as in the file, those of [deleted](Deleted) patterns too: what the node above says of
+/// its children stays true. Nothing but their names is shown.
+#[derive(Debug, Clone)]
 pub(crate) struct Segment {
-    file: SegmentFile,
+    file: Arc<SegmentFile>,
     version: u64,
     /// The SHA-1 of the footer and the file's size: the footer has the checksums of all parts.
-    digest: [u8; 20],
-    footer: Footer,
-    nodes: Vec<SegmentNode>,
+    digest: ContentDigest,
+    footer: Arc<Footer>,
+    nodes: Arc<[SegmentNode]>,
+    deleted: Deleted,
 }
 
 /// The part of one node that is held in memory.
@@ -95,12 +101,18 @@ impl Segment {
             n_below = node.totals.patterns;
         }
         Ok(Self {
-            file,
+            file: Arc::new(file),
             version,
             digest,
-            footer,
-            nodes,
+            footer: Arc::new(footer),
+            nodes: nodes.into(),
+            deleted: Deleted::default(),
         })
+    }
+
+    /// Returns the patterns that are deleted.
+    pub(crate) fn deleted(&self) -> &Deleted {
+        &self.deleted
     }
 
     /// Returns the version of the segment's format: 2 where it may have foreign names.
@@ -109,8 +121,59 @@ impl Segment {
     }
 
     /// Returns the digest of the segment's content, vectors left out.
-    pub(crate) fn digest(&self) -> [u8; 20] {
-        self.digest
+    pub(crate) fn digest(&self) -> ContentDigest {
+        self.deleted.digest().unwrap_or(self.digest)
+    }
+
+    /// Returns whether the segment has this digest, or had it before patterns were deleted.
+    pub(crate) fn had(&self, digest: &ContentDigest) -> bool {
+        self.digest == *digest || self.deleted.since(0, digest).is_some()
+    }
+
+    /// Returns the patterns of a node, by row, that were deleted since the segment [had](Self::had) this
+    /// digest.
+    pub(crate) fn deleted_since(&self, node_idx: usize, digest: &ContentDigest) -> Vec<u32> {
+        match self.deleted.since(node_idx, digest) {
+            Some(later) => later.collect(),
+            None if self.digest == *digest => self.deleted.rows_from(node_idx, 0).collect(),
+            None => Vec::new(),
+        }
+    }
+
+    /// Returns the segment without the patterns of some rows more, ascending for every node, of which it
+    /// is said what they count; it shares the file with this one.
+    pub(crate) fn without(
+        &self,
+        rows: Vec<Vec<u32>>,
+        counts: &[NodeTotals],
+    ) -> Result<Self, StoreError> {
+        let mut runs = self.deleted.runs().to_vec();
+        runs.push(DeletedRun(rows));
+        let nothing = vec![NodeTotals::default(); self.nodes.len()];
+        let mut totals = match self.deleted.is_empty() {
+            true => nothing,
+            false => self.deleted.totals().to_vec(),
+        };
+        for (totals, more) in totals.iter_mut().zip(counts) {
+            totals.add(more);
+        }
+        self.with_deleted(runs, totals)
+    }
+
+    /// Returns the segment without what some deletions took, which counted so much; it shares the file with
+    /// this one.
+    pub(crate) fn with_deleted(
+        &self,
+        runs: Vec<DeletedRun>,
+        totals: Vec<NodeTotals>,
+    ) -> Result<Self, StoreError> {
+        let held: Vec<NodeTotals> = self.all_totals().collect();
+        let deleted = Deleted::new(self.digest, runs, totals, &held);
+        let deleted = deleted.ok_or_else(|| self.corrupt("what is deleted of it is not in it"))?;
+        Ok(Self {
+            deleted,
+            ..self.clone()
+        })
     }
 
     /// Keeps the file open from now on, so that the segment can be read when its file is removed.
@@ -128,21 +191,17 @@ impl Segment {
         self.file.bytes()
     }
 
-    /// Returns what the segment counts, by node.
+    /// Returns what the file counts, by node.
     pub(crate) fn all_totals(&self) -> impl ExactSizeIterator<Item = NodeTotals> {
         self.footer.nodes.iter().map(|node| node.totals)
     }
 
-    /// Returns what the segment counts at one node.
-    pub(crate) fn totals(&self, node_idx: usize) -> NodeTotals {
-        self.footer
-            .nodes
-            .get(node_idx)
-            .map(|node| node.totals)
-            .unwrap_or_default()
+    /// Returns the number of patterns of one node that are not deleted.
+    pub(crate) fn n_held(&self, node_idx: usize) -> u64 {
+        (self.n_patterns(node_idx) - self.deleted.rows(node_idx).len()) as u64
     }
 
-    /// Returns the number of patterns of one node.
+    /// Returns the number of rows of one node.
     pub(crate) fn n_patterns(&self, node_idx: usize) -> usize {
         self.nodes.get(node_idx).map_or(0, |node| node.n_patterns)
     }
@@ -266,50 +325,81 @@ impl Segment {
         Ok(PatternName::from_bytes(name))
     }
 
-    /// Finds a pattern by name and passes its record to `found`; `None` if the node has no such
-    /// pattern.
+    /// Finds a pattern by name and passes its row and its record to `found`; `None` if the node has no
+    /// such pattern.
     pub(crate) fn find<T>(
         &self,
         node_idx: usize,
         name: &PatternName,
-        found: impl FnOnce(RawRecord<'_>) -> Result<T, StoreError>,
+        found: impl FnOnce(u32, RawRecord<'_>) -> Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
+        let (mut found, mut result) = (Some(found), None);
+        self.find_each(node_idx, slice::from_ref(name), |row, record| {
+            let found = found.take().map(|found| found(row, record));
+            result = found.transpose()?;
+            Ok(())
+        })?;
+        Ok(result)
+    }
+
+    /// Finds the patterns of names, which ascend and are distinct, and passes row and record of each to
+    /// `found`.
+    ///
+    /// Every block that may hold one of them is read once, and no other.
+    pub(crate) fn find_each(
+        &self,
+        node_idx: usize,
+        names: &[PatternName],
+        mut found: impl FnMut(u32, RawRecord<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         let index = &self.index(node_idx)?.blocks;
-        // A knowledge base may have a segment for each range of names: those whose range ends before
-        // the name are not read.
-        if self
-            .last_leading(node_idx)?
-            .is_none_or(|last| last < name.leading_u64())
-        {
-            return Ok(None);
-        }
+        let Some(last) = self.last_leading(node_idx)? else {
+            return Ok(());
+        };
+        let width = self.nodes[node_idx].width;
         let mut block = BlockBuffer::default();
-        // The index has only the leading bytes of names, so several blocks may have to be searched.
-        // Nearly always it is one.
-        for block_idx in index.first_block_for(name.leading_u64())..index.entries.len() {
-            if index.entries[block_idx].first > name.leading_u64() {
+        // Records have various sizes, so those before one are stepped over: how many have been, and their
+        // bytes.
+        let (mut n_passed, mut passed_bytes) = (0, 0);
+        // A knowledge base may have a segment for each range of names: those whose range ends before the
+        // names are not read.
+        for name in names.iter().take_while(|name| name.leading_u64() <= last) {
+            // The index has only the leading bytes of names, so several blocks may have to be searched.
+            // Nearly always it is one.
+            for block_idx in index.first_block_for(name.leading_u64())..index.entries.len() {
+                if index.entries[block_idx].first > name.leading_u64() {
+                    break;
+                }
+                if block.loaded != Some((node_idx, block_idx)) {
+                    (n_passed, passed_bytes) = (0, 0);
+                    self.load(node_idx, block_idx, &mut block)?;
+                }
+                let n_patterns = self.nodes[node_idx].patterns_in(block_idx);
+                let (held, records) = block
+                    .split(n_patterns)
+                    .ok_or_else(|| self.corrupt_block())?;
+                let Ok(position) =
+                    held.binary_search_by(|probe| probe.as_slice().cmp(name.as_bytes()))
+                else {
+                    continue;
+                };
+                let row = row_of(block_idx, position);
+                if self.deleted.holds(node_idx, row) {
+                    break;
+                }
+                let mut left = &records[passed_bytes..];
+                let mut take =
+                    || RawRecord::take(&mut left, width).ok_or_else(|| self.corrupt_block());
+                for _ in n_passed..position {
+                    take()?;
+                }
+                let record = take()?;
+                (n_passed, passed_bytes) = (position + 1, records.len() - left.len());
+                found(row, record)?;
                 break;
             }
-            self.load(node_idx, block_idx, &mut block)?;
-            let n_patterns = self.nodes[node_idx].patterns_in(block_idx);
-            let (names, mut records) = block
-                .split(n_patterns)
-                .ok_or_else(|| self.corrupt_block())?;
-            let Ok(position) =
-                names.binary_search_by(|probe| probe.as_slice().cmp(name.as_bytes()))
-            else {
-                continue;
-            };
-            let width = self.nodes[node_idx].width;
-            // Records have various sizes, so those before it are stepped over.
-            for _ in 0..position {
-                RawRecord::take(&mut records, width).ok_or_else(|| self.corrupt_block())?;
-            }
-            let record =
-                RawRecord::take(&mut records, width).ok_or_else(|| self.corrupt_block())?;
-            return found(record).map(Some);
         }
-        Ok(None)
+        Ok(())
     }
 
     /// Returns the leading bytes of the last name; `None` if there is no name.
@@ -326,14 +416,15 @@ impl Segment {
         Ok(Some(*node.last.get_or_init(|| last)))
     }
 
-    /// Shows `found` the names whose leading bytes lie between `first` and `last`, in order.
+    /// Shows `found` the rows and names whose leading bytes lie between `first` and `last`, in order;
+    /// those of deleted patterns as well.
     pub(crate) fn names_between(
         &self,
         node_idx: usize,
         first: u64,
         last: u64,
         block: &mut BlockBuffer,
-        mut found: impl FnMut(&[u8; PatternName::BYTES]),
+        mut found: impl FnMut(u32, &[u8; PatternName::BYTES]),
     ) -> Result<(), StoreError> {
         let index = &self.index(node_idx)?.blocks;
         // The buffer may hold a block of another segment, which `loaded` does not distinguish.
@@ -346,9 +437,9 @@ impl Segment {
             let (names, _) = block
                 .split(self.nodes[node_idx].patterns_in(block_idx))
                 .ok_or_else(|| self.corrupt_block())?;
-            for name in names {
+            for (within, name) in names.iter().enumerate() {
                 if (first..=last).contains(&PatternName::from_bytes(*name).leading_u64()) {
-                    found(name);
+                    found(row_of(block_idx, within), name);
                 }
             }
         }
@@ -429,114 +520,10 @@ impl BlockBuffer {
     }
 }
 
-/// A walk along one node's patterns in name order.
-#[derive(Debug)]
-pub(crate) struct NodeCursor {
-    segment: Arc<Segment>,
-    node_idx: usize,
-    block: BlockBuffer,
-    /// Rank of the current pattern.
-    rank: usize,
-    end: usize,
-    name: Option<PatternName>,
-    /// Start of the current record in the block, and of the one after it.
-    record: usize,
-    next_record: usize,
-}
-
-impl NodeCursor {
-    /// Creates a cursor at the node's first pattern.
-    pub(crate) fn new(segment: Arc<Segment>, node_idx: usize) -> Result<Self, StoreError> {
-        Self::from_leading(segment, node_idx, 0)
-    }
-
-    /// Creates a cursor at the first pattern whose name's leading bytes are at least `leading`.
-    pub(crate) fn from_leading(
-        segment: Arc<Segment>,
-        node_idx: usize,
-        leading: u64,
-    ) -> Result<Self, StoreError> {
-        // Only whole blocks can be found in the index, and only from its front can a block be
-        // decoded; the names before `leading` are stepped over.
-        let first_block = segment.index(node_idx)?.blocks.first_block_for(leading);
-        let start = first_block * BLOCK_PATTERNS;
-        let end = segment.nodes[node_idx].n_patterns;
-        let mut cursor = Self {
-            segment,
-            node_idx,
-            block: BlockBuffer::default(),
-            rank: start,
-            end,
-            name: None,
-            record: 0,
-            next_record: 0,
-        };
-        cursor.load_current()?;
-        while cursor.name.is_some_and(|name| name.leading_u64() < leading) {
-            cursor.advance()?;
-        }
-        Ok(cursor)
-    }
-
-    /// Returns the current pattern's name; `None` past the last.
-    pub(crate) fn name(&self) -> Option<PatternName> {
-        self.name
-    }
-
-    /// Returns the current pattern's record.
-    pub(crate) fn record(&self) -> Result<RawRecord<'_>, StoreError> {
-        let mut bytes = &self.block.bytes[self.record..];
-        RawRecord::take(&mut bytes, self.width()).ok_or_else(|| self.segment.corrupt_block())
-    }
-
-    /// Returns the current pattern's rank.
-    pub(crate) fn rank(&self) -> u64 {
-        self.rank as u64
-    }
-
-    /// Returns the number of bytes of a symbol's number.
-    pub(crate) fn width(&self) -> usize {
-        self.segment.nodes[self.node_idx].width
-    }
-
-    /// Moves to the next pattern.
-    pub(crate) fn advance(&mut self) -> Result<(), StoreError> {
-        self.rank += 1;
-        self.load_current()
-    }
-
-    /// Loads name and record position of the pattern at `rank`.
-    fn load_current(&mut self) -> Result<(), StoreError> {
-        if self.rank >= self.end {
-            self.name = None;
-            return Ok(());
-        }
-        let within = self.rank % BLOCK_PATTERNS;
-        if within == 0 || self.block.loaded.is_none() {
-            let block_idx = self.rank / BLOCK_PATTERNS;
-            self.segment
-                .load(self.node_idx, block_idx, &mut self.block)?;
-            let n_patterns = self.segment.nodes[self.node_idx].patterns_in(block_idx);
-            self.next_record = n_patterns * PatternName::BYTES;
-        }
-        self.name = name_at(&self.block.bytes, within);
-        self.record = self.next_record;
-        // A forged block, checksum and all, may have fewer bytes than its names take.
-        let mut bytes = self
-            .block
-            .bytes
-            .get(self.record..)
-            .ok_or_else(|| self.segment.corrupt_block())?;
-        // Decoded only to find the next record; `record` decodes it again for those who want it.
-        let before = bytes.len();
-        RawRecord::take(&mut bytes, self.width()).ok_or_else(|| self.segment.corrupt_block())?;
-        self.next_record += before - bytes.len();
-        if self.name.is_none() {
-            Err(self.segment.corrupt_block())
-        } else {
-            Ok(())
-        }
-    }
+/// Returns the row of a pattern by its block and its place in there.
+fn row_of(block_idx: usize, within: usize) -> u32 {
+    let row = block_idx * BLOCK_PATTERNS + within;
+    u32::try_from(row).expect("opening has checked that rows are numbers of 32 bits")
 }
 
 /// The footer of a segment, and what was found on the way to it.
@@ -544,7 +531,7 @@ struct OpenedFooter {
     footer: Footer,
     version: u64,
     /// The digest of the footer and the size of the file.
-    digest: [u8; 20],
+    digest: ContentDigest,
 }
 
 /// Reads the footer, after checking the first and the last bytes of the file, and digests it.
@@ -593,7 +580,7 @@ fn read_footer(file: &SegmentFile) -> Result<OpenedFooter, StoreError> {
     Ok(OpenedFooter {
         footer,
         version,
-        digest: digest.finalize().into(),
+        digest: ContentDigest::from_bytes(digest.finalize().into()),
     })
 }
 
@@ -616,6 +603,8 @@ fn open_node(
     }
     let n_patterns = usize::try_from(footer.totals.patterns)
         .map_err(|_| file.corrupt("its block index does not decode"))?;
+    // Rows are numbers of 32 bits, also where no node above refers to them.
+    u32::try_from(n_patterns).map_err(|_| file.corrupt("it has more patterns than numbers"))?;
     // Checked, and given up again.
     read_index(file, footer, n_patterns)?;
     let n_foreign = footer.foreign.map_or(0, |foreign| foreign.names);

@@ -357,7 +357,7 @@ impl WrittenSegment {
 }
 
 /// Counts the distinct symbols.
-fn count_distinct(symbols: &[u32], scratch: &mut Vec<u32>) -> u64 {
+pub(crate) fn count_distinct(symbols: &[u32], scratch: &mut Vec<u32>) -> u64 {
     if symbols.len() <= 16 {
         // Chunks are short: comparing all pairs beats sorting.
         return (0..symbols.len())

@@ -9,7 +9,7 @@ use kato_store::{EmbeddedStore, PatternStore};
 use serde_json::json;
 
 use super::{Everything, Files, files, open_and_read, read_everything, write};
-use crate::support::{commit, copy_dir, two_levels};
+use crate::support::{commit, copy_dir, never_rewriting, two_levels};
 
 /// Checks that these files open to `expected`, for a reader and for the next writer, who can go on.
 fn check(files: &Files, lessons: &Lessons, expected: &Everything, what: &str) {
@@ -130,14 +130,22 @@ fn check_every_crash(
 
 #[test]
 fn a_crash_at_any_step_leaves_the_last_commit() {
+    check_every_operation(EmbeddedOptions::default());
+}
+
+#[test]
+fn a_crash_at_any_step_leaves_the_last_commit_where_what_is_deleted_stays_in_its_segments() {
+    check_every_operation(never_rewriting(EmbeddedOptions::default()));
+}
+
+fn check_every_operation(mut options: EmbeddedOptions) {
     let dir = tempfile::tempdir().unwrap();
     let lessons = two_levels(8);
-    let mut options = EmbeddedOptions::default();
     options.max_segments = 3;
     let store =
         EmbeddedStore::create_with(dir.path(), &["node0", "node1"], json!(null), options).unwrap();
     let doomed = [vec![lessons.name(0)], vec![lessons.name(9)]];
-    let operations: [(&str, &dyn Fn()); 9] = [
+    let operations: [(&str, &dyn Fn()); 11] = [
         ("first commit", &|| {
             commit(&store, &lessons, &[0, 1, 8], json!(1))
         }),
@@ -156,6 +164,14 @@ fn a_crash_at_any_step_leaves_the_last_commit() {
             commit(&store, &lessons, &[6], json!(5))
         }),
         ("forgetting", &|| store.forget(&doomed, json!(6)).unwrap()),
+        ("commit after that", &|| {
+            commit(&store, &lessons, &[0, 7], json!(7))
+        }),
+        ("forgetting more", &|| {
+            store
+                .forget(&[vec![lessons.name(7)], Vec::new()], json!(7))
+                .unwrap()
+        }),
         ("merge", &|| store.compact().unwrap()),
         ("commit after these", &|| {
             commit(&store, &lessons, &[0, 7], json!(7))

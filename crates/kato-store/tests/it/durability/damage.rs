@@ -9,7 +9,9 @@ use kato_store::conformance::Lessons;
 use kato_store::{EmbeddedStore, PatternStore, StoreError};
 use proptest::prelude::*;
 
-use super::{Everything, Files, files, open_and_read, small_alone, small_sealed, write};
+use super::{
+    Everything, Files, files, open_and_read, small_alone, small_deleting, small_sealed, write,
+};
 use crate::support::cases;
 
 /// Damage is reported as such, or changes nothing that can be read.
@@ -76,6 +78,38 @@ fn every_changed_byte_of_a_segment_with_foreign_names_is_found() {
     let versions = names.map(|name| fs::read(dir.join("segments").join(name)).unwrap()[7]);
     assert!(versions.contains(&b'2'), "{versions:?}");
     check_every_byte(&dir, &lessons, &names);
+}
+
+#[test]
+fn every_changed_byte_of_what_is_deleted_and_of_its_segments_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let lessons = small_deleting(dir.path());
+    let names = ["0000000000.seg", "0000000001.seg", "0000000002.del"];
+    check_every_byte(dir.path(), &lessons, &names);
+}
+
+#[test]
+fn deletions_with_wrong_numbers_and_right_checksums_never_panic() {
+    let dir = tempfile::tempdir().unwrap();
+    let lessons = small_deleting(dir.path());
+    let path = dir.path().join("segments/0000000002.del");
+    let whole = fs::read(&path).unwrap();
+    let manifest: serde_json::Value = serde_json::from_str(&manifest_body(dir.path())).unwrap();
+    for (at, number) in (0..whole.len()).flat_map(|at| [0, 1, 2, 9, 0x7f, 0xff].map(|n| (at, n))) {
+        let mut bytes = whole.clone();
+        bytes[at] = number;
+        fs::write(&path, &bytes).unwrap();
+        let mut manifest = manifest.clone();
+        manifest["deletions"]["crc32"] = crc32fast::hash(&bytes).into();
+        write_manifest(
+            dir.path(),
+            &serde_json::to_string_pretty(&manifest).unwrap(),
+        );
+        match open_and_read(dir.path(), &lessons) {
+            Ok(_) | Err(StoreError::Corrupt { .. }) => {}
+            Err(error) => panic!("byte {at} = {number}: {error:?}"),
+        }
+    }
 }
 
 fn check_every_byte(dir: &Path, lessons: &Lessons, names: &[&str]) {
@@ -179,7 +213,7 @@ fn manifest_body(dir: &Path) -> String {
 fn another_version_of_the_format_is_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
     small_alone(dir.path());
-    let body = manifest_body(dir.path()).replace("\"format_version\": 1", "\"format_version\": 4");
+    let body = manifest_body(dir.path()).replace("\"format_version\": 1", "\"format_version\": 5");
     write_manifest(dir.path(), &body);
     for opened in [
         EmbeddedStore::open(dir.path()),
@@ -190,8 +224,8 @@ fn another_version_of_the_format_is_refused_by_name() {
             matches!(
                 error,
                 StoreError::Version {
-                    found: 4,
-                    supported: 3,
+                    found: 5,
+                    supported: 4,
                     ..
                 }
             ),

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use kato_model::PatternName;
 use kato_store::conformance::Lessons;
 use kato_store::embedded::{EmbeddedOptions, SalvageReport, is_salvaged, salvage};
-use kato_store::{EmbeddedStore, PatternStore, StoreError};
+use kato_store::{EmbeddedStore, PatternStore, StoreError, Tombstones};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{files, open_and_read};
-use crate::support::{always_merging, commit, two_levels};
+use crate::support::{always_merging, commit, copy_dir, never_rewriting, two_levels};
 
 const NODES: [&str; 2] = ["node0", "node1"];
 
@@ -250,4 +250,58 @@ fn what_is_there_is_never_replaced_and_a_writer_is_not_disturbed() {
         "{locked:?}"
     );
     assert!(!out.exists());
+}
+
+#[test]
+fn what_was_deleted_stays_away_from_what_is_salvaged() {
+    let (_dir, kb, lessons) = three();
+    let store = EmbeddedStore::open_with(&kb, never_rewriting(EmbeddedOptions::default())).unwrap();
+    let mut tombstones = vec![Tombstones::default(); 2];
+    tombstones[0].purge(lessons.name(0));
+    let doomed = [vec![lessons.name(0)], Vec::new()];
+    store.bury(tombstones, &doomed, store.checkpoint()).unwrap();
+    let expected = counts(&store);
+    drop(store);
+    let (report, store) = salvaged(&kb);
+    assert!(report.is_complete(), "{report:?}");
+    assert_eq!(counts(&store), expected);
+
+    // A merge that is damaged is taken from what was merged, without what was deleted of that.
+    let options = never_rewriting(always_merging());
+    let merging = EmbeddedStore::open_with(&kb, options).unwrap();
+    commit(&merging, &lessons, &[6], json!({"samples": 4}));
+    let expected = counts(&merging);
+    drop(merging);
+    let merged = EmbeddedStore::files_of(&kb).unwrap().unwrap();
+    let copy = kb.with_file_name("copy");
+    copy_dir(&kb, &copy);
+    flip(&copy.join(&merged[0]), 12);
+    let (report, store) = salvaged(&copy);
+    assert!(report.is_complete(), "{report:?}");
+    assert_eq!(counts(&store), expected);
+}
+
+#[test]
+fn where_it_is_lost_what_was_deleted_tombstones_still_tell() {
+    let (_dir, kb, lessons) = three();
+    let store = EmbeddedStore::open_with(&kb, never_rewriting(EmbeddedOptions::default())).unwrap();
+    let mut tombstones = vec![Tombstones::default(); 2];
+    tombstones[0].purge(lessons.name(0));
+    let doomed = [vec![lessons.name(0)], Vec::new()];
+    store.bury(tombstones, &doomed, store.checkpoint()).unwrap();
+    let expected = counts(&store);
+    store
+        .forget(&[vec![lessons.name(1)], Vec::new()], json!("forgotten"))
+        .unwrap();
+    drop(store);
+    let files = EmbeddedStore::files_of(&kb).unwrap().unwrap();
+    let deletions = files
+        .iter()
+        .find(|file| file.extension().is_some_and(|it| it == "del"));
+    flip(&kb.join(deletions.unwrap()), 9);
+    let damage = EmbeddedStore::damage(&kb).unwrap().unwrap();
+    assert_eq!(damage.files.len(), 1, "{damage:?}");
+    let (report, store) = salvaged(&kb);
+    assert!(!report.is_complete(), "what was forgotten is there again");
+    assert_eq!(counts(&store), expected);
 }

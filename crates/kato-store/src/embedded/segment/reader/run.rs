@@ -7,7 +7,7 @@ use std::sync::Arc;
 use kato_model::PatternName;
 
 use super::renumbering::{Renumbering, RenumberingScratch};
-use super::{BLOCK_PATTERNS, RawRecord, Segment, block_name};
+use super::{BLOCK_PATTERNS, RawRecord, Segment, block_name, row_of};
 use crate::StoreError;
 
 /// Bytes of blocks beyond which no more than is needed is read ahead.
@@ -121,7 +121,8 @@ impl NodeRun {
         let mut last = (self.patterns.last())
             .and_then(|pattern| block_name(&self.bytes, pattern.name_at - self.gone));
         self.patterns.reserve(n_patterns.min(BLOCK_PATTERNS));
-        for at in (0..n_name_bytes).step_by(PatternName::BYTES) {
+        for within in 0..n_patterns {
+            let at = within * PatternName::BYTES;
             let name = block_name(block, at).ok_or_else(corrupt)?;
             let leading = name.leading_u64();
             // The merge reads on only as far as its bound: names out of order would never be reached.
@@ -135,6 +136,10 @@ impl NodeRun {
             last = Some(name);
             let record_at = self.gone + self.bytes.len() - records.len();
             let record = RawRecord::take(&mut records, self.width).ok_or_else(corrupt)?;
+            let row = row_of(block_idx, within);
+            if segment.deleted().holds(self.node_idx, row) {
+                continue;
+            }
             self.patterns.push(RunPattern {
                 leading,
                 name_at: self.gone + start + at,

@@ -4,17 +4,15 @@ use std::ops::ControlFlow;
 
 use kato_model::PatternName;
 
-use super::{BlockBuffer, RawRecord, Segment};
+use super::{BlockBuffer, RawRecord, Segment, row_of};
 use crate::StoreError;
 
 impl Segment {
-    /// Shows `visit` every pattern of a node in name order until it breaks off.
-    ///
-    /// Decodes every record once, where a [`NodeCursor`](super::NodeCursor) does so twice.
+    /// Shows `visit` every pattern of a node with its row, in name order, until it breaks off.
     pub(crate) fn walk(
         &self,
         node_idx: usize,
-        mut visit: impl FnMut(PatternName, RawRecord<'_>) -> Result<ControlFlow<()>, StoreError>,
+        mut visit: impl FnMut(u32, PatternName, RawRecord<'_>) -> Result<ControlFlow<()>, StoreError>,
     ) -> Result<ControlFlow<()>, StoreError> {
         let node = &self.nodes[node_idx];
         let mut block = BlockBuffer::default();
@@ -24,10 +22,14 @@ impl Segment {
             let (names, mut records) = block
                 .split(n_patterns)
                 .ok_or_else(|| self.corrupt_block())?;
-            for name in names {
+            for (within, name) in names.iter().enumerate() {
                 let record = RawRecord::take(&mut records, node.width)
                     .ok_or_else(|| self.corrupt_block())?;
-                if visit(PatternName::from_bytes(*name), record)?.is_break() {
+                let row = row_of(block_idx, within);
+                if self.deleted().holds(node_idx, row) {
+                    continue;
+                }
+                if visit(row, PatternName::from_bytes(*name), record)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
