@@ -10,6 +10,7 @@ mod directory;
 mod flusher;
 mod forget;
 mod generation;
+mod in_use;
 mod lock;
 mod manifest;
 mod merge;
@@ -24,6 +25,7 @@ mod salvage;
 mod segment;
 mod staged;
 mod symbol_counts;
+mod unlearn;
 mod vectors;
 mod visit;
 

@@ -137,6 +137,18 @@ pub enum StoreError {
         /// The pattern.
         pattern: PatternName,
     },
+    /// Lessons that are to be taken back were not learned, or it cannot be told what is left without them.
+    #[error(
+        "node {node} cannot take back pattern {pattern}: {reason}; take back only what was learned, or train without it"
+    )]
+    NotLearned {
+        /// The node.
+        node: String,
+        /// The pattern.
+        pattern: PatternName,
+        /// Why not.
+        reason: &'static str,
+    },
     /// The disk or the quota is full, or a limit on the size of files was reached. What was committed
     /// before is safe.
     #[error("{} while writing {}: everything committed is safe; {} and resume", limit_of(source), path.display(), way_out_of(source))]
@@ -280,7 +292,7 @@ impl StoreError {
             Self::Full { source, .. } | Self::Io { source, .. } => ErrorKind::of_io(source.kind()),
             Self::Backend { kind, .. } => ErrorKind::of_class(kind.class()),
             Self::UnknownNode { .. } | Self::NoTombstones => ErrorKind::InvalidArgument,
-            Self::Retired { .. } => ErrorKind::Conflict,
+            Self::Retired { .. } | Self::NotLearned { .. } => ErrorKind::Conflict,
             Self::Missing { .. } => ErrorKind::NotFound,
             Self::ReadOnly { .. } => ErrorKind::ReadOnly,
             Self::Corrupt { .. } | Self::NameMismatch { .. } => ErrorKind::Corrupt,

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use kato_model::PatternName;
-use kato_store::{PatternStore, Tombstones};
+use kato_store::{EmbeddedStore, PatternStore, Tombstones};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -55,8 +55,9 @@ pub(crate) struct Args {
 /// emotives and metadata, in one commit. They stay retired, so nobody learns them again.
 ///
 /// First it shows what would go. Then it asks; where standard input is no terminal, it needs --yes.
-/// Patterns of the level above that refer to one keep its name as a symbol. Only a copy brings back what is
-/// gone.
+/// Patterns of the level above that refer to one keep its name as a symbol. It takes as long as looking each
+/// up: they are passed over from then on, and leave the files when more is learned or purged. With --rewrite
+/// they do at once. Only a copy brings back what is gone.
 ///
 /// With --json the result is one JSON object on standard output: kb, applied (whether it was done), changed
 /// and unchanged, lists of node and name; unchanged are those that are not in the knowledge base; and index,
@@ -76,6 +77,9 @@ pub(crate) struct PurgeArgs {
     /// Do not ask.
     #[arg(long)]
     yes: bool,
+    /// Write the segments again that hold what was purged, now or before, so that none has anything of it left.
+    #[arg(long, conflicts_with = "dry_run")]
+    rewrite: bool,
     /// Print one JSON object to standard output.
     #[arg(long)]
     json: bool,
@@ -250,8 +254,15 @@ fn purge(args: &PurgeArgs) -> Result<()> {
             changes.verb = "purged";
             unless_reader_gone(show(&changes, false))?;
         }
-        drop(store);
-        changes.index = args.knowledge_base.dir().and_then(indexing::after);
+    }
+    drop(store);
+    if let Some(dir) = args.knowledge_base.dir() {
+        // Not where the answer was no.
+        let is_wanted = args.rewrite && changes.applied == is_due;
+        let is_rewritten = is_wanted && EmbeddedStore::open(dir)?.drop_deleted()?;
+        if changes.applied || is_rewritten {
+            changes.index = indexing::after(dir);
+        }
     }
     match args.json {
         true => show(&changes, true),

@@ -140,8 +140,23 @@ fn a_pattern_is_retired_and_purged_for_good() {
     let tombstone = store.tombstones(0).unwrap().get(&gone);
     assert_eq!(tombstone, Some(kato_store::Tombstone::Purged));
     drop(store);
-    let again = json_of(&place, "purge", &["--kb", "kb", "--yes", "--json"]);
+    let again = json_of(
+        &place,
+        "purge",
+        &["--kb", "kb", "--yes", "--rewrite", "--json"],
+    );
     assert_eq!(again["changed"], json!([]));
+    let files = std::fs::read_dir(kb.join("segments")).unwrap();
+    let files: Vec<_> = files
+        .map(|file| std::fs::read(file.unwrap().path()).unwrap())
+        .collect();
+    let holds = |name: &PatternName| {
+        let mut windows = files
+            .iter()
+            .flat_map(|file| file.windows(PatternName::BYTES));
+        windows.any(|held| held == name.as_bytes())
+    };
+    assert!(!holds(&gone) && holds(&kept));
 }
 
 #[test]

@@ -45,23 +45,10 @@ impl EmbeddedStore {
             }
             next.manifest.tombstones = tombstones;
         }
-        let mut rewritten = Vec::new();
-        let mut deletes = false;
-        for idx in 0..next.segments.len() {
-            let segment = &next.segments[idx];
-            let found = Found::find(segment, &names_to_forget)?;
-            if found.is_empty() {
-                continue;
-            }
-            let left = Arc::new(segment.without(found.rows, &found.totals)?);
-            if self.is_to_be_rewritten(&left) {
-                rewritten.push(self.rewrite(&mut next, idx, left)?);
-                continue;
-            }
-            next.manifest.segments[idx].deleted = left.deleted().totals().to_vec();
-            next.segments[idx] = left;
-            deletes = true;
-        }
+        let segments = next.segments.iter();
+        let found = segments.map(|segment| Found::of_names(segment, &names_to_forget));
+        let found = found.collect::<Result<_, _>>()?;
+        let (mut rewritten, deletes) = self.delete(&mut next, found)?;
         // As in a commit: an error from here on does not say whether the manifest names the files.
         for segment in &mut rewritten {
             segment.keep();
@@ -74,6 +61,29 @@ impl EmbeddedStore {
             self.drop_previous_generation(&writing);
         }
         Ok(())
+    }
+
+    /// Deletes patterns of each segment of a generation. Returns the segments that were written again for it,
+    /// and whether more is deleted of others.
+    pub(super) fn delete(
+        &self,
+        next: &mut Generation,
+        found: Vec<Found>,
+    ) -> Result<(Vec<StagedSegment>, bool), StoreError> {
+        let mut rewritten = Vec::new();
+        let mut deletes = false;
+        let found = found.into_iter().enumerate();
+        for (idx, found) in found.filter(|(_, found)| !found.is_empty()) {
+            let left = Arc::new(next.segments[idx].without(found.rows, &found.totals)?);
+            if self.is_to_be_rewritten(&left) {
+                rewritten.push(self.rewrite(next, idx, left)?);
+                continue;
+            }
+            next.manifest.segments[idx].deleted = left.deleted().totals().to_vec();
+            next.segments[idx] = left;
+            deletes = true;
+        }
+        Ok((rewritten, deletes))
     }
 
     /// Returns whether so much of a segment is deleted that it is to be written again: that costs no more,

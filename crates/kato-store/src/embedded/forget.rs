@@ -2,6 +2,7 @@
 
 use kato_model::PatternName;
 
+use super::Generation;
 use super::segment::{NodeTotals, RawRecord, Segment, count_distinct};
 use crate::StoreError;
 
@@ -16,22 +17,52 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Finds the patterns of these names, which ascend in every node.
-    pub(super) fn find(segment: &Segment, names: &[Vec<PatternName>]) -> Result<Self, StoreError> {
-        let mut found = Self {
-            rows: vec![Vec::new(); names.len()],
-            totals: vec![NodeTotals::default(); names.len()],
+    /// Returns for each segment of a generation that nothing is found in it yet.
+    pub(super) fn nothing_of(generation: &Generation) -> Vec<Self> {
+        let n_nodes = generation.manifest.nodes.len();
+        generation
+            .segments
+            .iter()
+            .map(|_| Self::new(n_nodes))
+            .collect()
+    }
+
+    fn new(n_nodes: usize) -> Self {
+        Self {
+            rows: vec![Vec::new(); n_nodes],
+            totals: vec![NodeTotals::default(); n_nodes],
             symbols: Vec::new(),
             scratch: Vec::new(),
-        };
+        }
+    }
+
+    /// Finds the patterns of these names, which ascend in every node.
+    pub(super) fn of_names(
+        segment: &Segment,
+        names: &[Vec<PatternName>],
+    ) -> Result<Self, StoreError> {
+        let mut found = Self::new(names.len());
         for (node_idx, names) in names.iter().enumerate() {
-            let width = segment.width(node_idx);
-            segment.find_each(node_idx, names, |row, record| {
-                found.push(node_idx, row, record, width);
-                Ok(())
-            })?;
+            found.find(segment, node_idx, names, |_, _| Ok(()))?;
         }
         Ok(found)
+    }
+
+    /// Adds the patterns of a node of these names, which ascend, and are behind those that were found in it
+    /// before. `look` sees each with the place of its name.
+    pub(super) fn find(
+        &mut self,
+        segment: &Segment,
+        node_idx: usize,
+        names: &[PatternName],
+        mut look: impl FnMut(usize, RawRecord<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let width = segment.width(node_idx);
+        segment.find_each(node_idx, names, |idx, row, record| {
+            look(idx, record)?;
+            self.push(node_idx, row, record, width);
+            Ok(())
+        })
     }
 
     fn push(&mut self, node_idx: usize, row: u32, record: RawRecord<'_>, width: usize) {

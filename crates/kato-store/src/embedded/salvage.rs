@@ -280,7 +280,7 @@ impl Copies<'_> {
         let path = self.store.next_segment_path();
         let (n_nodes, limits) = (self.store.nodes.len(), self.store.options.attribute_limits);
         let writer = self.store.writer()?;
-        let purged = Found::find(segment, &self.purged)?;
+        let purged = Found::of_names(segment, &self.purged)?;
         let inputs = [match purged.is_empty() {
             true => Arc::clone(segment),
             false => Arc::new(segment.without(purged.rows, &purged.totals)?),

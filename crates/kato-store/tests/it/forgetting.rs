@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::slice;
 
 use kato_model::batch::BatchSymbol;
-use kato_model::{Attributes, LearnBatch, PatternName};
+use kato_model::{Attributes, FirstSeen, LearnBatch, PatternName};
 use kato_store::embedded::EmbeddedOptions;
 use kato_store::visit::{SourceSymbols, VisitedPattern};
-use kato_store::{EmbeddedStore, PatternStore, PatternVisitor};
+use kato_store::{EmbeddedStore, MemoryStore, PatternStore, PatternVisitor, StoreError};
 use serde_json::{Value, json};
 
 /// Patterns of a segment: more than a look-up reads.
@@ -25,7 +25,7 @@ fn name(stem: &str, n: usize) -> PatternName {
 }
 
 /// Commits patterns as a segment of their own.
-fn teach(store: &EmbeddedStore, stem: &str, numbers: impl Iterator<Item = usize>) {
+fn teach(store: &dyn PatternStore, stem: &str, numbers: impl Iterator<Item = usize>) {
     let mut batch = LearnBatch::new(1);
     for n in numbers {
         let symbols = words(stem, n).map(|word| BatchSymbol::Literal(batch.literal(&word)));
@@ -223,4 +223,44 @@ fn a_frequency_that_has_stopped_at_the_largest_number_is_taken_back_exactly() {
     store.forget(&[vec![name("one", 0)]], json!(2)).unwrap();
     let totals = store.totals(0).unwrap();
     assert_eq!((totals.learns, totals.learned_symbols), (7, 14));
+}
+
+#[test]
+fn lessons_that_were_not_learned_are_not_taken_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let kb = dir.path().join("kb");
+    let store = EmbeddedStore::create(&kb, &["node0"], json!(null)).unwrap();
+    teach(&store, "one", 0..300);
+    let mut batch = LearnBatch::new(1);
+    let symbols = words("seen", 0).map(|word| BatchSymbol::Literal(batch.literal(&word)));
+    let occurrence = batch.learn(0, name("seen", 0), symbols);
+    batch.record_first_seen(
+        0,
+        occurrence,
+        FirstSeen {
+            document_idx: 3,
+            token_idx: 0,
+        },
+    );
+    let staged = store.stage(batch.seal()).unwrap();
+    store.commit(vec![staged], json!("learned")).unwrap();
+    let before = (frequencies(&store), EmbeddedStore::files_of(&kb).unwrap());
+    let refused = |stem: &str, numbers: Range<usize>, what: &str| {
+        let lessons = MemoryStore::new(&["node0"], json!(null));
+        teach(&lessons, stem, numbers);
+        let error = store.unlearn(&lessons, json!("taken back")).unwrap_err();
+        assert!(matches!(error, StoreError::NotLearned { .. }), "{error:?}");
+        assert!(error.to_string().contains(what), "{error}");
+    };
+    refused("one", 299..301, "not learned as often");
+    refused("two", 0..1, "not learned as often");
+    refused("seen", 0..1, "first sighting");
+    let other = MemoryStore::new(&["node0", "node1"], json!(null));
+    let error = store.unlearn(&other, json!("taken back")).unwrap_err();
+    assert!(matches!(error, StoreError::NodeCount { .. }), "{error:?}");
+    assert_eq!(
+        (frequencies(&store), EmbeddedStore::files_of(&kb).unwrap()),
+        before
+    );
+    assert_eq!(store.checkpoint(), json!("learned"));
 }

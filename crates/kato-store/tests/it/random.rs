@@ -1,12 +1,15 @@
 //! Random lessons in random batches: every store holds what the plain store in memory holds.
 
 use kato_model::emotives::EmotiveWindow;
-use kato_model::{AttributeLimits, Attributes, EmotiveMap, FirstSeen, Metadata, VectorName};
+use kato_model::{
+    AttributeLimits, Attributes, EmotiveMap, FirstSeen, Metadata, Symbol, VectorName,
+};
 use kato_store::conformance::{
     Fixture, Lesson, Lessons, Part, assert_same_content, forgets_the_same, teaches_the_same,
 };
+use kato_store::contract::{SymbolCounts, Totals};
 use kato_store::embedded::EmbeddedOptions;
-use kato_store::{EmbeddedStore, MemoryStore, PatternStore};
+use kato_store::{EmbeddedStore, MemoryStore, PatternStore, StoredPattern};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::num::NonZeroUsize;
@@ -107,15 +110,18 @@ fn draft() -> impl Strategy<Value = Draft> {
 }
 
 pub(crate) fn lessons() -> impl Strategy<Value = Lessons> {
-    lessons_of(draft().boxed())
+    lessons_of(draft().boxed(), any::<bool>().boxed())
 }
 
-fn lessons_of(draft: BoxedStrategy<Draft>) -> impl Strategy<Value = Lessons> {
+fn lessons_of(
+    draft: BoxedStrategy<Draft>,
+    provenance: BoxedStrategy<bool>,
+) -> impl Strategy<Value = Lessons> {
     let limits = (1_usize..4, 0_usize..4).prop_map(|(persistence, values)| AttributeLimits {
         persistence: NonZeroUsize::new(persistence).unwrap(),
         metadata_values: NonZeroUsize::new(values),
     });
-    (prop::collection::vec(draft, 0..24), limits, any::<bool>()).prop_map(
+    (prop::collection::vec(draft, 0..24), limits, provenance).prop_map(
         |(drafts, limits, provenance)| {
             let lesson = |(idx, draft): (usize, Draft)| {
                 let part = |part: DraftPart| match part {
@@ -153,7 +159,21 @@ fn plain_lessons() -> impl Strategy<Value = Lessons> {
         vectors: Vec::new(),
         ..draft
     });
-    lessons_of(plain.boxed()).prop_map(|lessons| lessons.with_limits(AttributeLimits::default()))
+    lessons_of(plain.boxed(), any::<bool>().boxed())
+        .prop_map(|lessons| lessons.with_limits(AttributeLimits::default()))
+}
+
+/// Lessons of which nothing is kept beside their patterns and how often they were learned.
+fn bare() -> impl Strategy<Value = Draft> {
+    let extra_frequency = |times| Attributes {
+        extra_frequency: times,
+        ..Attributes::default()
+    };
+    (draft(), 0_u64..3).prop_map(move |(draft, times)| Draft {
+        vectors: Vec::new(),
+        attributes: extra_frequency(times),
+        ..draft
+    })
 }
 
 /// Lessons, and a commit and a batch for each, in random order.
@@ -174,6 +194,25 @@ fn grouped_of(
         }
         (lessons, commits)
     })
+}
+
+/// All that is counted at a node; documents stay when lessons are taken back.
+type Counted = (Vec<StoredPattern>, Totals, u64, Vec<(Symbol, SymbolCounts)>);
+
+fn counted(store: &dyn PatternStore) -> Vec<Counted> {
+    let node = |idx| {
+        (
+            store.scan(idx).unwrap().map(Result::unwrap).collect(),
+            store.totals(idx).unwrap(),
+            store.count_patterns(idx).unwrap(),
+            store
+                .symbol_counts(idx)
+                .unwrap()
+                .map(Result::unwrap)
+                .collect(),
+        )
+    };
+    (0..N_NODES).map(node).collect()
 }
 
 /// What may happen to a knowledge base between commits.
@@ -239,6 +278,44 @@ proptest! {
                 forgets_the_same(&Embedded::new(options), &lessons, node_of, &rounds);
             }
         }
+    }
+
+    #[test]
+    fn lessons_that_are_taken_back_were_never_learned(
+        (lessons, commits) in grouped_of(lessons_of(bare().boxed(), Just(false).boxed()).boxed()),
+        n_taken in 1_usize..4,
+        rewrites in any::<bool>(),
+    ) {
+        let options = match rewrites {
+            true => always_merging(),
+            false => never_rewriting(EmbeddedOptions::default()),
+        };
+        let fixture = Embedded::new(options);
+        let mut store = fixture.create(&NODES, Value::Null, lessons.limits());
+        let expected = MemoryStore::with_limits(&NODES, Value::Null, lessons.limits());
+        for (number, picked) in commits.iter().map(|batches| batches.concat()).enumerate() {
+            commit(&store, &lessons, &picked, Value::Null);
+            if number >= n_taken {
+                commit(&expected, &lessons, &picked, Value::Null);
+            }
+        }
+        for batches in &commits[..n_taken] {
+            let taken = MemoryStore::with_limits(&NODES, Value::Null, lessons.limits());
+            commit(&taken, &lessons, &batches.concat(), Value::Null);
+            store.unlearn(&taken, Value::Null).unwrap();
+        }
+        prop_assert_eq!(counted(&store), counted(&expected));
+        store = fixture.reopen(store);
+        prop_assert_eq!(counted(&store), counted(&expected));
+        // What was taken back may be learned again, and taken back but once.
+        let picked = commits[0].concat();
+        let again = MemoryStore::with_limits(&NODES, Value::Null, lessons.limits());
+        commit(&again, &lessons, &picked, Value::Null);
+        commit(&store, &lessons, &picked, Value::Null);
+        store.unlearn(&again, Value::Null).unwrap();
+        prop_assert_eq!(counted(&store), counted(&expected));
+        store.compact().unwrap();
+        prop_assert_eq!(counted(&store), counted(&expected));
     }
 
     #[test]

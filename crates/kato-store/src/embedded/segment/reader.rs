@@ -334,7 +334,7 @@ impl Segment {
         found: impl FnOnce(u32, RawRecord<'_>) -> Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
         let (mut found, mut result) = (Some(found), None);
-        self.find_each(node_idx, slice::from_ref(name), |row, record| {
+        self.find_each(node_idx, slice::from_ref(name), |_, row, record| {
             let found = found.take().map(|found| found(row, record));
             result = found.transpose()?;
             Ok(())
@@ -342,15 +342,15 @@ impl Segment {
         Ok(result)
     }
 
-    /// Finds the patterns of names, which ascend and are distinct, and passes row and record of each to
-    /// `found`.
+    /// Finds the patterns of names, which ascend and are distinct, and passes the name's place among them,
+    /// row and record of each to `found`.
     ///
     /// Every block that may hold one of them is read once, and no other.
     pub(crate) fn find_each(
         &self,
         node_idx: usize,
         names: &[PatternName],
-        mut found: impl FnMut(u32, RawRecord<'_>) -> Result<(), StoreError>,
+        mut found: impl FnMut(usize, u32, RawRecord<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let index = &self.index(node_idx)?.blocks;
         let Some(last) = self.last_leading(node_idx)? else {
@@ -363,7 +363,8 @@ impl Segment {
         let (mut n_passed, mut passed_bytes) = (0, 0);
         // A knowledge base may have a segment for each range of names: those whose range ends before the
         // names are not read.
-        for name in names.iter().take_while(|name| name.leading_u64() <= last) {
+        let names = names.iter().enumerate();
+        for (idx, name) in names.take_while(|(_, name)| name.leading_u64() <= last) {
             // The index has only the leading bytes of names, so several blocks may have to be searched.
             // Nearly always it is one.
             for block_idx in index.first_block_for(name.leading_u64())..index.entries.len() {
@@ -395,7 +396,7 @@ impl Segment {
                 }
                 let record = take()?;
                 (n_passed, passed_bytes) = (position + 1, records.len() - left.len());
-                found(row, record)?;
+                found(idx, row, record)?;
                 break;
             }
         }

@@ -20,6 +20,16 @@ impl Extras {
         self.first_seen.is_none() && self.attributes.is_none()
     }
 
+    /// Returns whether there is nothing that learn calls add to: at most how events are cut.
+    pub(crate) fn tells_content_alone(&self) -> bool {
+        let of_content = |attributes: &Attributes| Attributes {
+            event_lengths: attributes.event_lengths.clone(),
+            ..Attributes::default()
+        };
+        let attributes = self.attributes.as_deref();
+        self.first_seen.is_none() && attributes.is_none_or(|it| *it == of_content(it))
+    }
+
     /// Merges what another batch holds of the same pattern; commutative.
     pub(crate) fn merge(&mut self, other: Self, limits: &AttributeLimits) {
         self.first_seen = match (self.first_seen, other.first_seen) {
