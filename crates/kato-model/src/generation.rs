@@ -1,7 +1,8 @@
 //! Generations of KATO, as values: what changed between its releases, one rule a function.
 //!
-//! Each rule says which generations have it, so that the choices, also the uncertain ones, are seen in one
-//! place. Nothing else compares versions.
+//! Each rule says which generations have it, and nothing else compares versions. What is done where nobody
+//! knows what 6.3 does, and where that is decided, is a table of `docs/compatibility.md` (*What is not known of
+//! 6.3*).
 
 use std::fmt;
 use std::str::FromStr;

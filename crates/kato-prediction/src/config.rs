@@ -39,6 +39,14 @@ pub enum RankMetric {
 }
 
 impl RankMetric {
+    /// Returns whether it says how a pattern's symbols are distributed, and nothing of other predictions.
+    pub(crate) const fn is_of_symbols(self) -> bool {
+        matches!(
+            self,
+            Self::NormalizedEntropy | Self::GlobalNormalizedEntropy | Self::TfidfScore
+        )
+    }
+
     /// All metrics, in the order in which KATO lists them.
     pub const ALL: [Self; 20] = [
         Self::Potential,

@@ -135,6 +135,8 @@ impl PatternIndex {
         survivors.truncate(most);
         // Sums over the survivors run in an order of names, which does not depend on the search.
         survivors.sort_unstable_by(Ranked::by_key);
+        let by_name = candidates.ties().walk(survivors.into_iter());
+        let survivors: Vec<Ranked> = by_name.collect();
         Ensemble::new(self, state, config, &mut candidates, &survivors)?.predictions(is_cut, cancel)
     }
 }

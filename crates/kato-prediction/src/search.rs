@@ -133,11 +133,12 @@ fn scan_base(
             false => reader.event_lengths(rank),
         };
         if let Some(score) = candidates.score_pattern(&symbols, lengths.as_deref(), common)? {
-            let key = candidates.ties().name(&reader.name(rank));
+            let ties = candidates.ties();
+            let key = || ties.name(&reader.name(rank));
             let among_all = reader.rank_among_all(rank);
-            let is_best = top.accepts(score, &key) && !candidates.hidden().holds_rank(among_all);
+            let is_best = top.accepts(score, key) && !candidates.hidden().holds_rank(among_all);
             if is_best && candidates.passes()? {
-                let spot = Spot::Base(among_all);
+                let (key, spot) = (key(), Spot::Base(among_all));
                 top.push(Ranked { score, key, spot });
             }
         }
@@ -155,15 +156,13 @@ fn offer(
     let Some(score) = candidates.score(page, place, common)? else {
         return Ok(());
     };
-    // A name is read only if the score leaves it open, as reading it mostly means
-    // waiting for memory.
     let name = &page.names()[usize::from(place)];
-    let key = candidates.ties().name(name);
-    let is_best = top.accepts(score, &key) && !candidates.hidden().holds(name);
+    let ties = candidates.ties();
+    let is_best = top.accepts(score, || ties.name(name)) && !candidates.hidden().holds(name);
     if is_best && candidates.passes()? {
         top.push(Ranked {
             score,
-            key,
+            key: ties.name(name),
             spot: Spot::Page(Place::new(number, place)),
         });
     }

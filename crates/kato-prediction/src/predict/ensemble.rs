@@ -87,7 +87,12 @@ impl<'a> Ensemble<'a> {
         cancel: &Cancel,
     ) -> Result<Predictions, Cancelled> {
         let futures = Futures::new(&self.survivors, cancel)?;
-        self.rate(&futures, is_cut, cancel)?;
+        let mut scratch = Scratch {
+            present: Vec::new(),
+            whole: Vec::new(),
+            entropies: Entropies::new(self.index.n_symbols()),
+        };
+        self.rate(&futures, is_cut, &mut scratch, cancel)?;
         // Of all survivors, also of those that `max_predictions` leaves out below, as in KATO.
         let future_potentials = self.future_potentials(&futures, cancel)?;
         let table = self.index.symbol_table();
@@ -97,13 +102,17 @@ impl<'a> Ensemble<'a> {
             TieOrder::of(self.config.generation),
             self.config.max_predictions,
         );
-        // Texts are made last, for the predictions of the answer alone.
+        // Texts are made last, for the predictions of the answer alone, and so is what says how they are
+        // made up.
         let predictions = order.into_iter().map(|idx| {
             cancel.check()?;
             let survivor = &self.survivors[idx];
             cancel.reserve(|| survivor.bytes_with_texts(self.state, table))?;
             let mut prediction = survivor.with_texts(self.state, table);
             prediction.emotives = self.index.emotives_of(&prediction.name);
+            if let Some(ensemble) = &mut prediction.ensemble {
+                self.describe(survivor, ensemble, &mut scratch);
+            }
             Ok(prediction)
         });
         Ok(Predictions {
@@ -112,8 +121,15 @@ impl<'a> Ensemble<'a> {
         })
     }
 
-    /// Computes the metrics that depend on the ensemble, and the potential, of all survivors.
-    fn rate(&mut self, futures: &Futures, is_cut: bool, cancel: &Cancel) -> Result<(), Cancelled> {
+    /// Computes the metrics that depend on the ensemble, and the potential, of all survivors; those of their
+    /// symbols alone where survivors are ranked by one of them.
+    fn rate(
+        &mut self,
+        futures: &Futures,
+        is_cut: bool,
+        scratch: &mut Scratch,
+        cancel: &Cancel,
+    ) -> Result<(), Cancelled> {
         // Saturating, as imported frequencies may be as large as a number can be.
         let total_frequency = self.survivors.iter().fold(0u64, |sum, survivor| {
             sum.saturating_add(survivor.prediction.frequency)
@@ -134,15 +150,14 @@ impl<'a> Ensemble<'a> {
             .map(|emotive| AffinityWeights::from_state(self.index, self.state, emotive));
         // Taken out, so that the metrics can borrow the rest of the ensemble.
         let mut survivors = std::mem::take(&mut self.survivors);
-        let mut scratch = Scratch {
-            present: Vec::new(),
-            whole: Vec::new(),
-            entropies: Entropies::new(self.index.n_symbols()),
-        };
+        let ranks_by_symbols = self.config.rank_sort_algo.is_of_symbols();
         for (idx, survivor) in survivors.iter_mut().enumerate() {
             cancel.check()?;
-            let ensemble =
-                self.ensemble_metrics(survivor, futures.potential_of(idx), totals, &mut scratch);
+            let mut ensemble =
+                self.ensemble_metrics(survivor, futures.potential_of(idx), totals, scratch);
+            if ranks_by_symbols {
+                self.describe(survivor, &mut ensemble, scratch);
+            }
             let weighted = weights
                 .as_ref()
                 .map(|weights| self.weighted(survivor, weights))
@@ -193,7 +208,8 @@ impl<'a> Ensemble<'a> {
         )
     }
 
-    /// Computes the metrics of one survivor that depend on the ensemble or the node.
+    /// Computes the metrics of one survivor that depend on the ensemble, and leaves those of its symbols to
+    /// [`describe`](Self::describe).
     ///
     /// `aggregate_potential` is that of its future, `totals` those of the ensemble.
     fn ensemble_metrics(
@@ -205,60 +221,25 @@ impl<'a> Ensemble<'a> {
     ) -> EnsembleMetrics {
         let prediction = &survivor.prediction;
         let known = &self.known;
-        let n_patterns = known.n_patterns();
-        let Scratch {
-            present,
-            whole,
-            entropies,
-        } = scratch;
+        let present = &mut scratch.present;
         known.read_counted(survivor.present(), present);
-        // After `finalize-training` KATO describes the patterns of that time by their whole content
-        // and the statistics of that time; others, and all before, by their present, up to 5.x.
-        let finalized = self
-            .index
-            .finalized()
-            .filter(|_| self.index.is_finalized_at(survivor.spot));
-        let is_whole = finalized.is_some() || self.config.generation.describes_whole_patterns();
-        let described = match is_whole {
-            false => &*present,
-            true => {
-                known.read_counted(&survivor.symbols, whole);
-                &*whole
-            }
-        };
-        let (entropy, normalized_entropy, global_normalized_entropy) = match finalized {
-            None => {
-                let (entropy, normalized) = entropies.of(described);
-                let terms = described.iter().map(|symbol| symbol.known.entropy_term);
-                (entropy, normalized, metrics::sum(terms))
-            }
-            Some(finalized) => entropies_when_finalized(finalized, described),
-        };
-        let tfidf_score = match n_patterns {
-            0 => 0.0,
-            _ => metrics::mean_tfidf(
-                described
-                    .iter()
-                    .map(|symbol| (symbol.count, symbol.known.rarity)),
-            ),
-        };
         let (f, similarity) = (prediction.frequency, prediction.similarity);
         let prior = metrics::bayesian_prior(f, totals.frequency);
         let strength = metrics::weighted_strength(similarity, f, totals.frequency);
         EnsembleMetrics {
-            entropy,
-            normalized_entropy,
-            global_normalized_entropy,
+            entropy: 0.0,
+            normalized_entropy: 0.0,
+            global_normalized_entropy: 0.0,
             itfdf_similarity: metrics::itfdf_similarity(
                 self.distance(present),
                 f,
                 totals.frequency,
             ),
-            tfidf_score,
+            tfidf_score: 0.0,
             // KATO divides by the number of distinct patterns where that of all learns is meant.
             confluence: metrics::confluence(
                 f,
-                n_patterns,
+                known.n_patterns(),
                 present
                     .iter()
                     .flat_map(|symbol| repeat_n(symbol.known.share, symbol.count)),
@@ -270,6 +251,58 @@ impl<'a> Ensemble<'a> {
             bayesian_likelihood: similarity,
             bayesian_posterior: metrics::bayesian_posterior(similarity, prior, totals.evidence),
         }
+    }
+
+    /// Computes the metrics of one survivor that say how its symbols are distributed.
+    fn describe(
+        &self,
+        survivor: &Survivor<'_>,
+        ensemble: &mut EnsembleMetrics,
+        scratch: &mut Scratch,
+    ) {
+        let known = &self.known;
+        let Scratch {
+            present,
+            whole,
+            entropies,
+        } = scratch;
+        // After `finalize-training` KATO describes the patterns of that time by their whole content
+        // and the statistics of that time; others, and all before, by their present, up to 5.x.
+        let finalized = self
+            .index
+            .finalized()
+            .filter(|_| self.index.is_finalized_at(survivor.spot));
+        let is_whole = finalized.is_some() || self.config.generation.describes_whole_patterns();
+        let described = match is_whole {
+            false => {
+                known.read_counted(survivor.present(), present);
+                &*present
+            }
+            true => {
+                known.read_counted(&survivor.symbols, whole);
+                &*whole
+            }
+        };
+        (
+            ensemble.entropy,
+            ensemble.normalized_entropy,
+            ensemble.global_normalized_entropy,
+        ) = match finalized {
+            None => {
+                let (entropy, normalized) = entropies.of(described);
+                let terms = described.iter().map(|symbol| symbol.known.entropy_term);
+                (entropy, normalized, metrics::sum(terms))
+            }
+            Some(finalized) => entropies_when_finalized(finalized, described),
+        };
+        ensemble.tfidf_score = match known.n_patterns() {
+            0 => 0.0,
+            _ => metrics::mean_tfidf(
+                described
+                    .iter()
+                    .map(|symbol| (symbol.count, symbol.known.rarity)),
+            ),
+        };
     }
 
     /// Computes the cosine distance of the state and a present; symbols are weighted by their

@@ -31,7 +31,12 @@ impl TieOrder {
     pub(crate) fn name(self, name: &PatternName) -> PatternName {
         match self {
             Self::Ascending => *name,
-            Self::Descending => PatternName::from_bytes(name.as_bytes().map(|byte| !byte)),
+            Self::Descending => {
+                // Not `map`, which goes byte by byte.
+                let mut bytes = *name.as_bytes();
+                bytes.iter_mut().for_each(|byte| *byte = !*byte);
+                PatternName::from_bytes(bytes)
+            }
         }
     }
 
@@ -122,11 +127,13 @@ pub(crate) struct TopK<T = Ranked> {
 
 impl TopK {
     /// Returns whether a pattern may be among the best, given the key of its name.
+    ///
+    /// The name is read only if the score leaves it open, as reading it mostly means waiting for memory.
     #[inline]
-    pub(crate) fn accepts(&self, score: f64, key: &PatternName) -> bool {
+    pub(crate) fn accepts(&self, score: f64, key: impl FnOnce() -> PatternName) -> bool {
         self.threshold.as_ref().is_none_or(|threshold| {
             let by_score = score.total_cmp(&threshold.score);
-            by_score.is_gt() || (by_score.is_eq() && *key < threshold.key)
+            by_score.is_gt() || (by_score.is_eq() && key() < threshold.key)
         })
     }
 }
@@ -205,7 +212,7 @@ mod tests {
         for limit in [0, 1, 7, 301, 999, 1000, 2000, usize::MAX] {
             let mut top = TopK::new(limit);
             for ranked in &all {
-                if top.accepts(ranked.score, &ranked.key) {
+                if top.accepts(ranked.score, || ranked.key) {
                     top.push(*ranked);
                 }
             }

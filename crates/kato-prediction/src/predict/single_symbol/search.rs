@@ -102,13 +102,13 @@ impl Search<'_> {
     ) -> Result<bool, Cancelled> {
         let name = page.names()[usize::from(place)];
         let key = self.ties.name(&name);
-        if !self.top.accepts(upper, &key) {
+        if !self.top.accepts(upper, || key) {
             return Ok(false);
         }
         if page.first_symbol(place) == Some(self.symbol) && !self.hidden.holds(&name) {
             let candidate = Candidate::Page(page, place, page.length_at(place));
             let score = score(candidate)?;
-            if let Some(score) = score.filter(|&score| self.top.accepts(score, &key)) {
+            if let Some(score) = score.filter(|&score| self.top.accepts(score, || key)) {
                 let spot = Spot::Page(Place::new(number, place));
                 self.top.push(Ranked { score, key, spot });
             }
@@ -141,7 +141,7 @@ impl Search<'_> {
                     self.cancel.check()?;
                     let key = self.ties.name(&reader.name(rank));
                     // Ranks come in the order of ties, so no later one of the class is accepted either.
-                    if !self.top.accepts(upper, &key) {
+                    if !self.top.accepts(upper, || key) {
                         break 'class;
                     }
                     self.offer_rank(reader, rank, key, score)?;
@@ -165,7 +165,7 @@ impl Search<'_> {
         }
         let (_, length) = reader.range(rank);
         let score = score(Candidate::Base(reader, rank, length))?;
-        if let Some(score) = score.filter(|&score| self.top.accepts(score, &key)) {
+        if let Some(score) = score.filter(|&score| self.top.accepts(score, || key)) {
             let spot = Spot::Base(among_all);
             self.top.push(Ranked { score, key, spot });
         }
