@@ -45,7 +45,8 @@ impl CorpusModel {
     ///
     /// [`CorpusError::Read`] when the file cannot be read, [`CorpusError::Empty`] when it has no
     /// words.
-    pub fn read(path: &Path) -> Result<Self, CorpusError> {
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, CorpusError> {
+        let path = path.as_ref();
         let text = read_sample(path).map_err(|source| CorpusError::Read {
             path: path.to_owned(),
             source,

@@ -51,7 +51,8 @@ impl Archive {
     ///
     /// [`RunsError::NoExport`] when there is none, [`RunsError::Version`] and
     /// [`RunsError::Damaged`] when it cannot be read.
-    pub fn open(dir: &Path) -> Result<Self, RunsError> {
+    pub fn open(dir: impl AsRef<Path>) -> Result<Self, RunsError> {
+        let dir = dir.as_ref();
         let file = ManifestFile::in_knowledge_base(dir);
         match file.read()? {
             Some(manifest) if manifest.contents.is_some() => Ok(Self {
@@ -76,9 +77,9 @@ impl Archive {
     pub fn export(
         store: &dyn PatternStore,
         manifest: &RunManifest,
-        out: &Path,
+        out: impl AsRef<Path>,
     ) -> Result<Self, RunsError> {
-        Self::export_on(&Disk::default(), store, manifest, out)
+        Self::export_on(&Disk::default(), store, manifest, out.as_ref())
     }
 
     /// Exports as [`export`](Self::export) does, through a disk that tests can fail.

@@ -136,8 +136,8 @@ impl Runs {
     /// # Errors
     ///
     /// [`RunsError::Unsupported`] for a run on a server, and those of [`Archive::export`].
-    pub fn export(&self, wanted: &str, out: &Path) -> Result<Archive, RunsError> {
-        self.place.export(&self.show(wanted)?, out)
+    pub fn export(&self, wanted: &str, out: impl AsRef<Path>) -> Result<Archive, RunsError> {
+        self.place.export(&self.show(wanted)?, out.as_ref())
     }
 
     /// Makes a run from an exported one, under its own name or another; everything appears at once.
@@ -146,7 +146,11 @@ impl Runs {
     ///
     /// [`RunsError::NameTaken`], [`RunsError::Exists`], and those of [`Archive::open`] and
     /// [`Archive::import_into`].
-    pub fn import(&self, archive: &Path, name: Option<&RunName>) -> Result<Run, RunsError> {
+    pub fn import(
+        &self,
+        archive: impl AsRef<Path>,
+        name: Option<&RunName>,
+    ) -> Result<Run, RunsError> {
         let archive = Archive::open(archive)?;
         let name = name.unwrap_or(&archive.manifest().name);
         refuse_taken(&self.list()?, name)?;

@@ -1,9 +1,12 @@
 //! The dispatcher, on the thread of the caller: it reads documents, carries out what [`Dispatch`]
 //! decides, and reports events.
 
+mod failures;
+mod housekeeping;
+mod intake;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
@@ -11,29 +14,21 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use kato_loader::{BadRecord, DocumentBatch, LoadError, StreamingDatasetLoader};
 use kato_probe::{State, Wait};
 
-use crate::backend::WorkSize;
 use crate::committer::StagedEpoch;
-use crate::dispatch::{AssignmentId, BatchId, Command, Dispatch, Verdict};
-use crate::event::{Progress, Stall, TrainingEvent};
-use crate::failure::{FailedDocument, FailureKind, OnFailure};
+use crate::dispatch::{AssignmentId, BatchId, Command, Dispatch};
+use crate::event::TrainingEvent;
+use crate::failure::FailedDocument;
 use crate::large_batches::LargeBatches;
-use crate::resident::resident_memory;
 use crate::session::Session;
 use crate::tuner::Tuner;
 use crate::worker::{Report, StagedPart, Work};
 use crate::worker_pool::WorkerPool;
-use crate::{Backend, Counters, Distribution, OnStall, TrainError, TrainingOptions};
+use crate::{Backend, Counters, Distribution, TrainError, TrainingOptions};
 
 /// Bounds of the time for which the dispatcher waits for a report before it does what is due by the
 /// clock: not busily, and never so long that a stop goes unseen.
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
-
-/// Time between two checks of the memory, the number of workers and stalls.
-const HOUSEKEEPING: Duration = Duration::from_millis(100);
-
-/// Time without a report of a worker after which progress says what it waits for.
-const SILENCE: Duration = Duration::from_secs(3);
 
 /// Text for a worker below which handing over costs more than learning, in bytes.
 const MIN_BATCH_BYTES: usize = 16 << 10;
@@ -353,272 +348,5 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         };
         // The committer is gone only after an error, which joining it returns.
         let _ = self.commits.send(epoch);
-    }
-
-    /// Handles the death of a worker: what it had not staged is queued again, and the document over
-    /// which it died is recorded once it has failed for good. Ends the run where the policy says
-    /// so.
-    fn handle_worker_death(
-        &mut self,
-        worker: usize,
-        current_document: Option<(AssignmentId, usize)>,
-        message: &str,
-    ) -> Result<(), TrainError> {
-        let held = current_document.and_then(|(id, position)| {
-            let batch = self.dispatch.assignment(id)?.batch;
-            let document = self.batches.get(&batch)?.get(position)?;
-            Some((document.id().to_string(), document.index))
-        });
-        let document = held.as_ref().map(|(document, _)| document.clone());
-        let died = || TrainError::WorkerDied {
-            document: document.clone(),
-            message: message.to_owned(),
-        };
-        let policy = self.options.failures;
-        self.counts.worker_restarts += 1;
-        // A backend that does not know how much of the dead worker's part arrived must not be
-        // taught it again.
-        if self.counts.worker_restarts > policy.worker_restarts || !self.backend.can_repeat() {
-            return Err(died());
-        }
-        let epoch = current_document.and_then(|(id, _)| Some(self.dispatch.assignment(id)?.epoch));
-        match self.dispatch.died(worker, current_document) {
-            Verdict::Failed if policy.on_failure == OnFailure::End => return Err(died()),
-            Verdict::Failed => {
-                let (document, document_idx) = held.expect("only a document that is held can fail");
-                let failed = FailedDocument {
-                    document,
-                    document_idx,
-                    kind: FailureKind::WorkerDied,
-                    level: 0,
-                    attempts: policy.attempts.get(),
-                    reason: message.to_owned(),
-                };
-                self.record_failure(epoch.expect("its assignment is not staged"), failed);
-            }
-            // Between two documents, as while staging, it died over none: what it had is repeated and
-            // no document is to blame.
-            Verdict::Again => self.counts.retries += u64::from(held.is_some()),
-        }
-        (self.on_event)(TrainingEvent::WorkerDied {
-            worker,
-            document,
-            message: message.to_owned(),
-        });
-        self.limit_failures();
-        Ok(())
-    }
-
-    /// Records a document that has failed for good with the epoch of its assignment, since there will
-    /// be no part with this document.
-    fn record_failure(&mut self, epoch: u64, failed: FailedDocument) {
-        let gathered = self.epochs.entry(epoch).or_default();
-        gathered.counters.failed += 1;
-        gathered.counters.failures.count(failed.kind);
-        gathered.failures.push(failed);
-        self.session.shared.failed.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Ends the intake when more documents and records have failed than the policy allows. What was
-    /// handed out is committed before the run ends, so that its ledger lists all that was counted.
-    fn limit_failures(&mut self) {
-        if !self.is_ended && self.check_failures().is_err() {
-            self.end();
-        }
-    }
-
-    /// Compares the documents and records that have failed with what the policy allows.
-    fn check_failures(&self) -> Result<(), TrainError> {
-        // The count runs ahead of commits: it bounds the session and is not part of the result.
-        let failed = self.session.shared.failed.load(Ordering::Relaxed);
-        let failures = failed + (self.loader.counts().bad - self.bad_before);
-        match self.options.failures.most_failures {
-            Some(most) if failures > most => Err(TrainError::TooManyFailures { failures, most }),
-            _ => Ok(()),
-        }
-    }
-
-    /// Reads the next documents and takes them in, or ends the intake where there are none.
-    fn load(&mut self) -> Result<(), TrainError> {
-        let clock = &self.session.clocks.load;
-        let position = self.loader.cursor().documents();
-        let work_size = self.backend.work_size(position);
-        let busy = kato_probe::thread::during(State::Busy);
-        self.session.reading.turn();
-        let loaded = clock.time(|| match work_size {
-            WorkSize::Bytes => self.loader.next_batch(self.batch_bytes),
-            WorkSize::Documents(number) => self.loader.next_documents(number),
-        });
-        self.session.reading.turn();
-        drop(busy);
-        self.bad_records.append(&mut self.loader.take_bad_records());
-        match loaded {
-            Ok(Some(documents)) => {
-                // In front of handing out: a backend may have to remember what travels together
-                // before it is sent.
-                self.backend.begin_work(position, documents.len())?;
-                kato_probe::thread::add_items(documents.len() as u64);
-                let group = match work_size {
-                    WorkSize::Bytes => None,
-                    WorkSize::Documents(number) => {
-                        // From the position in the corpus alone, so that a group has the same
-                        // number in every session.
-                        Some(documents.first_index() / number.get() as u64)
-                    }
-                };
-                let batch = self.dispatch.add_batch(documents.len(), group);
-                self.large.add(batch, documents.text_bytes());
-                self.set_pressure();
-                self.batches.insert(batch, Arc::new(documents));
-                // Between two batches, because the position of an epoch is the cursor behind a
-                // whole batch.
-                if self.epoch_start.elapsed() >= self.options.commit_interval {
-                    self.close_epoch();
-                }
-            }
-            Ok(None) => self.end(),
-            // The reading was ended by the stop signal, which the loop looks at next.
-            Err(_) if self.options.stop.is_stopped() => {}
-            Err(error) => {
-                // Everything in front of the error is learned and committed before the run ends
-                // with it.
-                self.unreadable = Some(error);
-                self.end();
-            }
-        }
-        // Behind the last batch, which is learned and committed with what was skipped in it.
-        self.limit_failures();
-        Ok(())
-    }
-
-    /// Ends the intake of documents, and closes the last epoch.
-    fn end(&mut self) {
-        self.is_ended = true;
-        self.dispatch.end();
-        self.close_epoch();
-    }
-
-    /// Closes the open epoch at the present position of the loader.
-    fn close_epoch(&mut self) {
-        let epoch = self.epochs.entry(self.dispatch.open_epoch()).or_default();
-        epoch.position = Some(Position {
-            cursor: self.loader.cursor(),
-            bad_records: std::mem::take(&mut self.bad_records),
-            // By the position and not by how the session ends: a complete run stays complete when a
-            // session on it is stopped, and a limit on documents completes nothing.
-            complete: self.loader.is_exhausted(),
-        });
-        self.dispatch.close_epoch();
-        self.epoch_start = Instant::now();
-    }
-
-    /// Does what is due by the clock: progress, the number of workers, memory, notices and stalls.
-    fn do_periodic_work(&mut self) -> Result<(), TrainError> {
-        if self.last_progress.elapsed() >= self.options.progress_interval {
-            self.report_progress_now();
-        }
-        if self.last_housekeeping.elapsed() < HOUSEKEEPING {
-            return Ok(());
-        }
-        self.last_housekeeping = Instant::now();
-        self.tune();
-        self.check_memory();
-        if let Some(text) = self.backend.notice() {
-            (self.on_event)(TrainingEvent::Notice { text });
-        }
-        let Some((worker, silence)) = self.pool.newly_stalled(self.options.stall_timeout) else {
-            return Ok(());
-        };
-        self.counts.stalls += 1;
-        let stall = Stall {
-            worker,
-            silence,
-            stack: self.pool.activity(worker).stack(),
-        };
-        (self.on_event)(TrainingEvent::Stalled(stall.clone()));
-        match self.options.on_stall {
-            OnStall::Report => Ok(()),
-            OnStall::End => Err(TrainError::Stalled { stall }),
-        }
-    }
-
-    /// Lets the tuner choose the number of active workers.
-    fn tune(&mut self) {
-        let Some(tuner) = &mut self.tuner else {
-            return;
-        };
-        // Learn calls, not documents: a long document is progress long before it is done.
-        let learned = match self.backend.finished() {
-            Some(levels) => levels.iter().sum(),
-            None => {
-                let levels = self.session.shared.learns.iter();
-                levels.map(|level| level.load(Ordering::Relaxed)).sum()
-            }
-        };
-        if tuner.observe(self.session.start.elapsed(), learned) {
-            // For progress and the report, which name the workers at work.
-            self.counts.workers = tuner.active();
-            self.dispatch.activate(tuner.active());
-        }
-    }
-
-    /// Compares the memory of the process with the ceiling, and slows the run down above it.
-    fn check_memory(&mut self) {
-        let Some(ceiling) = self.options.memory_ceiling else {
-            return;
-        };
-        let Some(resident) = resident_memory() else {
-            return;
-        };
-        let was_slowed = self.is_slowed;
-        self.is_slowed = match was_slowed {
-            // Back to full speed only below nine tenths of it, not back and forth at the ceiling.
-            // Divided first, so that no ceiling overflows.
-            true => resident > ceiling / 10 * 9,
-            false => resident > ceiling,
-        };
-        self.set_pressure();
-        if self.is_slowed && !was_slowed {
-            (self.on_event)(TrainingEvent::Slowed { resident, ceiling });
-        }
-    }
-
-    /// Tells the dispatch whether memory is short: by the ceiling, or for large documents.
-    fn set_pressure(&mut self) {
-        let is_short = self.is_slowed || self.large.are_too_many();
-        self.dispatch.set_memory_pressure(is_short);
-    }
-
-    /// Sends a progress event, whatever the clock says.
-    fn report_progress_now(&mut self) {
-        self.last_progress = Instant::now();
-        let Session {
-            shared, earlier, ..
-        } = self.session;
-        let session_documents = shared.documents.load(Ordering::Relaxed);
-        let session_failed = shared.failed.load(Ordering::Relaxed);
-        // A backend that works while it is waited for counts finer than parts that were handed
-        // over: one long document is seen to go on.
-        let finished = self.backend.finished().unwrap_or_else(|| {
-            let levels = shared.learns.iter();
-            levels.map(|level| level.load(Ordering::Relaxed)).collect()
-        });
-        let learns = finished.iter().zip(&earlier.learns);
-        let silent = self.pool.most_silent();
-        let silent = silent.filter(|(_, silence)| *silence >= SILENCE);
-        let waiting = silent.and_then(|(worker, _)| self.pool.activity(worker).stack().pop());
-        (self.on_event)(TrainingEvent::Progress(Progress {
-            documents: earlier.documents + session_documents,
-            session_documents,
-            session_tokens: shared.tokens.load(Ordering::Relaxed),
-            errors: earlier.failed + session_failed + self.loader.counts().bad,
-            records: self.loader.counts().records,
-            bytes_read: self.loader.bytes_read(),
-            total_bytes: self.loader.total_bytes(),
-            learns: learns.map(|(now, earlier)| now + earlier).collect(),
-            workers: self.counts.workers,
-            waiting: waiting.map(|frame| frame.what),
-            elapsed: self.session.start.elapsed(),
-        }));
     }
 }

@@ -12,8 +12,9 @@ use serde_json::Value;
 use crate::activity::Activity;
 use crate::backend::RefusedDocument;
 use crate::json::plain_json;
+use crate::lesson::Lesson;
 use crate::run::describe_split;
-use crate::session::{Lesson, run_session};
+use crate::session::run_session;
 use crate::{
     Backend, BackendError, BackendErrorKind, Teacher, TrainError, TrainingEvent, TrainingOptions,
     TrainingReport,

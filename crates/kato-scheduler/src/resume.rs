@@ -1,15 +1,15 @@
-//! Opening the knowledge base of a run to train on.
+//! Going on with a run: what must be as it was, and opening its knowledge base.
 
 use std::path::Path;
 
-use kato_learner::HierarchicalConceptLearner;
-use kato_loader::StreamingDatasetLoader;
+use kato_learner::{HierarchicalConceptLearner, TailPolicy};
+use kato_loader::{Counts, StreamingDatasetLoader};
 use kato_store::embedded::{DamagePolicy, EmbeddedOptions};
 use kato_store::{EmbeddedStore, PatternStore as _, StoreError};
 use serde_json::Value;
 
-use crate::session::{check_position, check_settings};
 use crate::store_backend::StoreBackend;
+use crate::{Backend, Checkpoint, RunConfiguration, TrainError};
 
 /// Opens a knowledge base to train on, with a loader at its position. A newest commit that is damaged
 /// is given up for the one before, also for one that holds nothing, if the corpus is at hand from
@@ -24,11 +24,12 @@ use crate::store_backend::StoreBackend;
 /// Those of [`EmbeddedStore::open_with`] and of `loader_at`; [`StoreError::Corrupt`] where it would
 /// go back and the corpus is not at hand, or no whole checkpoint names it.
 pub fn open_to_resume<E: From<StoreError>>(
-    kb: &Path,
+    kb: impl AsRef<Path>,
     options: EmbeddedOptions,
     learner: &HierarchicalConceptLearner,
     loader_at: impl FnOnce(&Value, &Value) -> Result<StreamingDatasetLoader, E>,
 ) -> Result<(EmbeddedStore, StreamingDatasetLoader), E> {
+    let kb = kb.as_ref();
     let refused = match EmbeddedStore::open_with(kb, options) {
         Err(error @ StoreError::Corrupt { .. }) => error,
         opened => {
@@ -65,4 +66,72 @@ pub fn open_to_resume<E: From<StoreError>>(
     drop(older);
     let options = options.with_damage_policy(DamagePolicy::Relearn);
     Ok((EmbeddedStore::open_with(kb, options)?, loader))
+}
+
+/// Compares the settings of learner and loader with those that the run was begun with.
+pub(crate) fn check_settings(
+    loader: &StreamingDatasetLoader,
+    learner: &HierarchicalConceptLearner,
+    backend: &impl Backend,
+) -> Result<(), TrainError> {
+    // A carried tail joins two documents: the result would depend on which document a worker learns
+    // next.
+    if learner.config().tail_policy == TailPolicy::Carry {
+        return Err(TrainError::OrderDependent);
+    }
+    let was = RunConfiguration::from_json(backend.configuration())
+        .map_err(|source| TrainError::Checkpoint { source })?;
+    let mut differences =
+        was.diff(&RunConfiguration::from_learner(learner).with_split(loader.split()));
+    if backend.nodes() != learner.node_names() {
+        let (was, now) = (backend.nodes().join(", "), learner.node_names().join(", "));
+        differences.push(format!(
+            "knowledge bases: they are for {was}, and the learner's nodes are {now}"
+        ));
+    }
+    match differences.is_empty() {
+        true => Ok(()),
+        false => Err(TrainError::OtherConfiguration { differences }),
+    }
+}
+
+/// Compares the corpus and its position with those of the last commit, and returns the checkpoint to
+/// go on from.
+pub(crate) fn check_position(
+    loader: &StreamingDatasetLoader,
+    backend: &impl Backend,
+) -> Result<Checkpoint, TrainError> {
+    let corpus = loader.identity();
+    let mut committed = Checkpoint::from_json(&backend.checkpoint())?;
+    let mut is_new = committed.is_none();
+    if let Some(committed) = &mut committed {
+        // More files behind those that were read to the end are what such a run goes on with.
+        if committed.complete && corpus.extends(&committed.corpus) {
+            committed.corpus = corpus.clone();
+            committed.complete = false;
+            is_new = true;
+        }
+        let differences = committed.corpus.diff(&corpus);
+        if !differences.is_empty() {
+            return Err(TrainError::OtherCorpus { differences });
+        }
+    }
+    // Where an order begins is for the loader to decide: a new run may begin anywhere, with nothing
+    // read yet.
+    let is_in_place = match &committed {
+        Some(committed) => loader.cursor() == committed.cursor,
+        None => loader.counts() == Counts::default(),
+    };
+    if !is_in_place {
+        let expected = committed.map_or(0, |committed| committed.cursor.documents());
+        let found = loader.cursor().documents();
+        return Err(TrainError::Position { expected, found });
+    }
+    let checkpoint = committed.unwrap_or_else(|| Checkpoint::at_start(corpus, loader.cursor()));
+    if is_new {
+        // Remembered before anything is learned from the corpus, and only when all checks have
+        // passed: a run that is refused leaves a new store free for any corpus.
+        backend.commit(Vec::new(), checkpoint.to_json())?;
+    }
+    Ok(checkpoint)
 }

@@ -1,36 +1,29 @@
 //! A training session: the dispatcher reads, workers learn, the committer commits.
 
-use std::convert::Infallible;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, ScopedJoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, bounded, unbounded};
-use kato_learner::config::Recording;
-use kato_learner::{HierarchicalConceptLearner, TailPolicy};
-use kato_loader::{Counts, StreamingDatasetLoader};
+use crossbeam_channel::{bounded, unbounded};
+use kato_learner::HierarchicalConceptLearner;
+use kato_loader::StreamingDatasetLoader;
 use kato_store::PatternStore;
 
-use crate::backend::{Backend, Teacher};
+use crate::backend::Backend;
 use crate::committer::Committer;
 use crate::dispatcher::{Dispatcher, SessionCounts};
 use crate::event::TrainingEvent;
 use crate::ledger::Ledger;
-use crate::report::{LevelReport, SessionEnd, StageSeconds, TrainingReport};
+use crate::lesson::{Lesson, NodeLesson};
+use crate::report::TrainingReport;
+use crate::resume::{check_position, check_settings};
+use crate::session_report::{Outcome, levels};
 use crate::stage_clock::StageClock;
 use crate::stages::{self, WorkerProbes};
+use crate::stop_relay::{ReadingMark, StopRelay};
 use crate::store_backend::StoreBackend;
 use crate::worker::{Shared, WorkerOptions};
 use crate::worker_pool::{WorkerContext, WorkerPool};
-use crate::{Checkpoint, Distribution, RunConfiguration, StopSignal, TrainError, TrainingOptions};
-
-/// Time between two looks at the stop signal.
-const STOP_INTERVAL: Duration = Duration::from_millis(20);
-
-/// Time after which a read that a stop finds under way is taken to be waiting.
-const LONGEST_READ: Duration = Duration::from_millis(200);
-
+use crate::{Checkpoint, TrainError, TrainingOptions};
 /// Learns all documents of a corpus into a store, on several threads, and commits as it goes.
 ///
 /// The result is that of one thread learning one document after the other, for any number of
@@ -96,47 +89,6 @@ pub fn train_parallel_with<B: Backend>(
     let lesson = NodeLesson { learner, backend };
     run_session(loader, &lesson, backend, options, on_event)
 }
-
-/// What is made of documents, as far as a session has to know.
-pub(crate) trait Lesson: Sync {
-    /// The unit that a teacher hands over for a commit.
-    type Part;
-
-    /// Returns names and chunk sizes of the nodes, from the bottom up.
-    fn nodes(&self) -> Vec<(&str, usize)>;
-
-    /// Returns what is told of a document beside its text.
-    fn recording(&self) -> Recording;
-
-    /// Creates the teacher of one worker.
-    fn teacher(&self) -> Result<Box<dyn Teacher<Part = Self::Part> + '_>, TrainError>;
-}
-
-/// The nodes of a backend are taught what a learner says.
-struct NodeLesson<'a, B> {
-    learner: &'a HierarchicalConceptLearner,
-    backend: &'a B,
-}
-
-impl<B: Backend> Lesson for NodeLesson<'_, B> {
-    type Part = B::Part;
-
-    fn nodes(&self) -> Vec<(&str, usize)> {
-        let nodes = self.learner.nodes().iter();
-        nodes
-            .map(|node| (node.name.as_str(), node.chunk_size))
-            .collect()
-    }
-
-    fn recording(&self) -> Recording {
-        self.learner.config().recording
-    }
-
-    fn teacher(&self) -> Result<Box<dyn Teacher<Part = B::Part> + '_>, TrainError> {
-        self.backend.teacher(self.learner)
-    }
-}
-
 /// Runs a session on whatever is made of the documents.
 pub(crate) fn run_session<B: Backend>(
     loader: &mut StreamingDatasetLoader,
@@ -170,65 +122,6 @@ pub(crate) fn run_session<B: Backend>(
         training.run(loader, reading, on_event)
     })
 }
-
-/// Passes a stop on to what waits for something outside of this process.
-struct StopRelay<'a, B, I> {
-    stop: &'a StopSignal,
-    backend: &'a B,
-    reading: ReadingMark,
-    interrupt_reading: I,
-    session_ends: Receiver<Infallible>,
-}
-
-impl<B: Backend, I: Fn()> StopRelay<'_, B, I> {
-    /// Runs until the session ends.
-    fn run(self) {
-        while !self.stop.is_stopped() {
-            if self.has_ended(STOP_INTERVAL) {
-                return;
-            }
-        }
-        self.backend.interrupt();
-        // A loader that only reads goes on to its next look at the stop, and can be read on later; one
-        // that waits cannot.
-        loop {
-            let before = self.reading.get();
-            if self.has_ended(LONGEST_READ) {
-                return;
-            }
-            if ReadingMark::is_reading(before) && self.reading.get() == before {
-                (self.interrupt_reading)();
-                return;
-            }
-        }
-    }
-
-    /// Waits for the end of the session; returns whether it came.
-    fn has_ended(&self, within: Duration) -> bool {
-        self.session_ends.recv_timeout(within) != Err(RecvTimeoutError::Timeout)
-    }
-}
-
-/// A mark of reads: odd while one is under way, another for each.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct ReadingMark(Arc<AtomicU64>);
-
-impl ReadingMark {
-    /// Marks the beginning or the end of a read.
-    pub(crate) fn turn(&self) {
-        // Relaxed: the mark stands for itself.
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    const fn is_reading(mark: u64) -> bool {
-        mark % 2 == 1
-    }
-}
-
 /// What a session trains, and how.
 struct Training<'a, B: Backend> {
     lesson: &'a dyn Lesson<Part = B::Part>,
@@ -442,184 +335,9 @@ impl Earlier {
         })
     }
 }
-
-/// Compares the settings of learner and loader with those that the run was begun with.
-pub(crate) fn check_settings(
-    loader: &StreamingDatasetLoader,
-    learner: &HierarchicalConceptLearner,
-    backend: &impl Backend,
-) -> Result<(), TrainError> {
-    // A carried tail joins two documents: the result would depend on which document a worker learns
-    // next.
-    if learner.config().tail_policy == TailPolicy::Carry {
-        return Err(TrainError::OrderDependent);
-    }
-    let was = RunConfiguration::from_json(backend.configuration())
-        .map_err(|source| TrainError::Checkpoint { source })?;
-    let mut differences =
-        was.diff(&RunConfiguration::from_learner(learner).with_split(loader.split()));
-    if backend.nodes() != learner.node_names() {
-        let (was, now) = (backend.nodes().join(", "), learner.node_names().join(", "));
-        differences.push(format!(
-            "knowledge bases: they are for {was}, and the learner's nodes are {now}"
-        ));
-    }
-    match differences.is_empty() {
-        true => Ok(()),
-        false => Err(TrainError::OtherConfiguration { differences }),
-    }
-}
-
-/// Compares the corpus and its position with those of the last commit, and returns the checkpoint to
-/// go on from.
-pub(crate) fn check_position(
-    loader: &StreamingDatasetLoader,
-    backend: &impl Backend,
-) -> Result<Checkpoint, TrainError> {
-    let corpus = loader.identity();
-    let mut committed = Checkpoint::from_json(&backend.checkpoint())?;
-    let mut is_new = committed.is_none();
-    if let Some(committed) = &mut committed {
-        // More files behind those that were read to the end are what such a run goes on with.
-        if committed.complete && corpus.extends(&committed.corpus) {
-            committed.corpus = corpus.clone();
-            committed.complete = false;
-            is_new = true;
-        }
-        let differences = committed.corpus.diff(&corpus);
-        if !differences.is_empty() {
-            return Err(TrainError::OtherCorpus { differences });
-        }
-    }
-    // Where an order begins is for the loader to decide: a new run may begin anywhere, with nothing
-    // read yet.
-    let is_in_place = match &committed {
-        Some(committed) => loader.cursor() == committed.cursor,
-        None => loader.counts() == Counts::default(),
-    };
-    if !is_in_place {
-        let expected = committed.map_or(0, |committed| committed.cursor.documents());
-        let found = loader.cursor().documents();
-        return Err(TrainError::Position { expected, found });
-    }
-    let checkpoint = committed.unwrap_or_else(|| Checkpoint::at_start(corpus, loader.cursor()));
-    if is_new {
-        // Remembered before anything is learned from the corpus, and only when all checks have
-        // passed: a run that is refused leaves a new store free for any corpus.
-        backend.commit(Vec::new(), checkpoint.to_json())?;
-    }
-    Ok(checkpoint)
-}
-
 /// Returns the result of a thread; a panic of it goes on in the caller.
 fn join<T>(handle: ScopedJoinHandle<'_, Result<T, TrainError>>) -> Result<T, TrainError> {
     handle
         .join()
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-}
-
-/// Collects the levels of the report, counting distinct patterns where there is time for it and that
-/// is known.
-fn levels(
-    nodes: &[(&str, usize)],
-    backend: &impl Backend,
-    counts_patterns: bool,
-) -> Result<Vec<LevelReport>, TrainError> {
-    let level = |(node_idx, (node, chunk_size)): (usize, &(&str, usize))| {
-        Ok(LevelReport {
-            node: (*node).to_owned(),
-            chunk_size: *chunk_size,
-            learns: backend.learns(node_idx)?,
-            unique_patterns: match counts_patterns {
-                true => backend.count_patterns(node_idx)?,
-                false => None,
-            },
-        })
-    };
-    nodes.iter().enumerate().map(level).collect()
-}
-
-/// The outcome of a session, from which its report is made.
-struct Outcome {
-    checkpoint: Checkpoint,
-    levels: Vec<LevelReport>,
-    seconds: f64,
-    disk_bytes: Option<u64>,
-    session_counts: SessionCounts,
-    distribution: Distribution,
-    merging: Duration,
-    was_stopped: bool,
-}
-
-impl Session {
-    /// Creates the report of the session.
-    fn report(&self, outcome: Outcome) -> TrainingReport {
-        let earlier = &self.earlier;
-        let Outcome {
-            checkpoint,
-            levels,
-            seconds,
-            disk_bytes,
-            session_counts,
-            distribution,
-            merging,
-            was_stopped,
-        } = outcome;
-        let counters = checkpoint.counters;
-        let counts = checkpoint.cursor.counts();
-        // No underflow: the counters of this session started from those of the earlier ones.
-        let session_documents = counters.documents - earlier.documents;
-        let rate = |count: u64| {
-            if seconds > 0.0 {
-                count as f64 / seconds
-            } else {
-                0.0
-            }
-        };
-        TrainingReport {
-            documents_processed: counters.documents,
-            documents_attempted: counters.documents + counters.failed + counts.bad,
-            errors: counters.failed + counts.bad,
-            bad_records: counts.bad,
-            failures: counters.failures,
-            retries: session_counts.retries,
-            worker_restarts: session_counts.worker_restarts,
-            stalls: session_counts.stalls,
-            tokens: counters.tokens,
-            total_time_seconds: seconds,
-            documents_per_sec: rate(session_documents),
-            tokens_per_sec: rate(counters.tokens - earlier.tokens),
-            n_workers: session_counts.workers,
-            distribution: distribution.name(),
-            levels,
-            dropped: counters.dropped,
-            blank_records: counts.blank,
-            short_records: counts.short,
-            session_documents,
-            held_out_documents: checkpoint.held_out(),
-            complete: checkpoint.complete,
-            ended: match (checkpoint.complete, was_stopped) {
-                (true, _) => SessionEnd::Complete,
-                (false, true) => SessionEnd::Stopped,
-                (false, false) => SessionEnd::Limit,
-            },
-            disk_bytes,
-            stage_seconds: self.stage_seconds(merging),
-        }
-    }
-
-    /// Returns where the time went.
-    fn stage_seconds(&self, merging: Duration) -> StageSeconds {
-        let Self { shared, clocks, .. } = self;
-        StageSeconds {
-            load: clocks.load.seconds(),
-            load_blocked: clocks.blocked.seconds(),
-            learn: shared.learn.seconds(),
-            stage: shared.stage.seconds(),
-            starved: shared.starved.seconds(),
-            commit: clocks.commit.seconds(),
-            merge: merging.as_secs_f64(),
-            count_patterns: clocks.count.seconds(),
-        }
-    }
 }

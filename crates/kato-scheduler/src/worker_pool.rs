@@ -10,7 +10,7 @@ use kato_learner::LearnScratch;
 
 use crate::activity::Activity;
 use crate::dispatch::AssignmentId;
-use crate::session::Lesson;
+use crate::lesson::Lesson;
 use crate::stages::WorkerProbes;
 use crate::worker::{Part, Report, Shared, StageNow, Work, Worker, WorkerOptions};
 use crate::{Backend, TrainError};

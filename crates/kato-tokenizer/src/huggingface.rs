@@ -67,7 +67,8 @@ impl HfTokenizer {
     /// # Errors
     ///
     /// [`LoadError::Read`] and [`LoadError::Definition`].
-    pub fn from_file(name: &str, path: &Path) -> Result<Self, LoadError> {
+    pub fn from_file(name: &str, path: impl AsRef<Path>) -> Result<Self, LoadError> {
+        let path = path.as_ref();
         let read = || {
             let mut json = String::new();
             // One byte more than is supported shows that there is more.

@@ -70,10 +70,13 @@ fn load_file(spec: &str) -> Result<Arc<dyn Tokenizer>, LoadError> {
 ///
 /// Those of [`load`].
 #[cfg(feature = "huggingface")]
-pub fn load_with_hub_cache(spec: &str, cache: &Path) -> Result<Arc<dyn Tokenizer>, LoadError> {
+pub fn load_with_hub_cache(
+    spec: &str,
+    cache: impl AsRef<Path>,
+) -> Result<Arc<dyn Tokenizer>, LoadError> {
     match load(spec) {
         // Any other error is about a file that the user named, which the cache must not replace.
-        Err(LoadError::Unknown { name }) => match cached(spec, cache) {
+        Err(LoadError::Unknown { name }) => match cached(spec, cache.as_ref()) {
             Some(path) => Ok(Arc::new(HfTokenizer::from_file(spec, &path)?)),
             None => Err(LoadError::Unknown { name }),
         },

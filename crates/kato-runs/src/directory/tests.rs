@@ -49,7 +49,7 @@ fn place() -> TempDir {
     knowledge_base(&dir.path().join("runs/a"));
     let runs = Runs::in_directory(dir.path().join("runs")).unwrap();
     runs.record("a").unwrap();
-    runs.export("a", &dir.path().join("export")).unwrap();
+    runs.export("a", dir.path().join("export")).unwrap();
     dir
 }
 
@@ -96,7 +96,7 @@ fn dies_anywhere(
         check(&dir);
         // Any change clears away what is left of those before.
         at(Disk::default())
-            .import(&dir.path().join("export"), Some(&"sweep".parse().unwrap()))
+            .import(dir.path().join("export"), Some(&"sweep".parse().unwrap()))
             .unwrap();
         let left = fs::read_dir(dir.path().join("runs")).unwrap();
         let left: Vec<String> = left
@@ -128,7 +128,7 @@ fn a_clone_that_dies_is_there_or_not() {
 fn an_import_that_dies_is_there_or_not() {
     dies_anywhere(
         |runs, dir| {
-            runs.import(&dir.join("export"), Some(&"b".parse().unwrap()))
+            runs.import(dir.join("export"), Some(&"b".parse().unwrap()))
                 .map(drop)
         },
         &["a", "b"],

@@ -11,7 +11,7 @@ use crate::support::{Place, content, learn, message, name, names};
 fn exported() -> Place {
     let place = Place::new();
     place.by_hand("one", &["a", "b"]);
-    place.runs().export("one", &place.path("out")).unwrap();
+    place.runs().export("one", place.path("out")).unwrap();
     place
 }
 
@@ -26,7 +26,7 @@ fn an_export_holds_these_files() {
     let mut files: Vec<_> = files.map(|file| file.unwrap().file_name()).collect();
     files.sort();
     assert_eq!(files, ["checkpoint.json", "node0.jsonl", "run.json"]);
-    let archive = Archive::open(&place.path("out")).unwrap();
+    let archive = Archive::open(place.path("out")).unwrap();
     let contents = archive.manifest().contents.as_ref().unwrap();
     assert_eq!(contents.patterns[0].patterns, 2);
     assert_eq!(contents.left_out, [] as [&str; 0]);
@@ -42,13 +42,13 @@ fn a_changed_file_is_not_imported() {
         let place = exported();
         let path = place.path("out").join(file);
         fs::write(&path, change(fs::read(&path).unwrap())).unwrap();
-        let import = place.runs().import(&place.path("out"), Some(&name("two")));
+        let import = place.runs().import(place.path("out"), Some(&name("two")));
         assert!(import.is_err(), "{file}");
         assert_eq!(names(&place.runs()), ["one"]);
         assert_eq!(fs::read_dir(place.path("runs")).unwrap().count(), 1);
 
         let store = empty_store();
-        let archive = Archive::open(&place.path("out")).unwrap();
+        let archive = Archive::open(place.path("out")).unwrap();
         assert!(archive.import_into(&store).is_err(), "{file}");
         assert_eq!(content(&store), (Value::Null, vec![String::new()]));
     };
@@ -85,11 +85,11 @@ fn what_is_no_export_is_not_imported() {
     let runs = place.runs();
     runs.record("one").unwrap();
     for dir in ["runs", "runs/one", "nowhere"] {
-        let import = runs.import(&place.path(dir), Some(&name("two")));
+        let import = runs.import(place.path(dir), Some(&name("two")));
         assert!(matches!(import, Err(RunsError::NoExport { .. })), "{dir}");
     }
     assert_eq!(
-        message(runs.import(&place.path("out"), None)),
+        message(runs.import(place.path("out"), None)),
         "there is a run one already: choose another name, or delete that run"
     );
 }
@@ -97,7 +97,7 @@ fn what_is_no_export_is_not_imported() {
 #[test]
 fn a_store_that_does_not_fit_stays_as_it_is() {
     let place = exported();
-    let archive = Archive::open(&place.path("out")).unwrap();
+    let archive = Archive::open(place.path("out")).unwrap();
     let refused = |store: &MemoryStore, reason: &str| {
         let before = content(store);
         let text = message(archive.import_into(store));
@@ -123,7 +123,7 @@ fn a_store_that_does_not_fit_stays_as_it_is() {
 #[test]
 fn an_import_that_died_begins_anew() {
     let place = exported();
-    let archive = Archive::open(&place.path("out")).unwrap();
+    let archive = Archive::open(place.path("out")).unwrap();
     let store = empty_store();
     // What an import leaves that dies before its last commit.
     store
@@ -142,10 +142,10 @@ fn an_unfinished_export_is_replaced_and_one_in_progress_is_not() {
     fs::write(partial.join("node0.jsonl"), "half a li").unwrap();
     let lock = fs::File::create(partial.join("LOCK")).unwrap();
     lock.lock().unwrap();
-    let again = place.runs().export("one", &place.path("again"));
+    let again = place.runs().export("one", place.path("again"));
     assert!(matches!(again, Err(RunsError::InUse { .. })));
     drop(lock);
-    place.runs().export("one", &place.path("again")).unwrap();
+    place.runs().export("one", place.path("again")).unwrap();
     assert!(!partial.exists());
     for file in ["node0.jsonl", "checkpoint.json"] {
         let read = |dir| fs::read(place.path(dir).join(file)).unwrap();

@@ -163,7 +163,7 @@ fn nothing_is_overwritten() {
     let clone = runs.clone_run("one", &name("occupied"));
     assert!(matches!(clone, Err(RunsError::Exists { .. })));
     for out in ["runs/occupied", "file", "runs/one"] {
-        let export = runs.export("one", &place.path(out));
+        let export = runs.export("one", place.path(out));
         assert!(matches!(export, Err(RunsError::Exists { .. })), "{out}");
     }
 }
@@ -183,7 +183,7 @@ fn a_run_in_use_is_refused_and_may_be_read() {
     ] {
         assert!(message(refused).contains("is in use: wait for that to end"));
     }
-    runs.export("one", &place.path("out")).unwrap();
+    runs.export("one", place.path("out")).unwrap();
     learn(&writer, &["b"]);
     drop(writer);
     assert_eq!(
@@ -239,7 +239,7 @@ fn a_damaged_run_hides_no_other_and_can_be_deleted() {
     assert_eq!(list[0].problem, None);
     assert!(list[1].problem.as_ref().unwrap().contains("is damaged"));
     assert!(runs.clone_run("two", &name("three")).is_err());
-    assert!(runs.export("two", &place.path("out")).is_err());
+    assert!(runs.export("two", place.path("out")).is_err());
     runs.delete("two").unwrap();
     assert_eq!(names(&runs), ["one"]);
 }

@@ -83,8 +83,8 @@ fn a_run_taken_elsewhere_goes_on_to_the_same_result() {
     let [half, cloned, imported] = ["half", "cloned", "imported"].map(fresh);
     drop(train(&place, &uri, &half, N_DOCUMENTS / 2));
     runs.clone_run(&half, &name(&cloned)).unwrap();
-    let archive = runs.export(&half, &place.path("out")).unwrap();
-    let import = runs.import(&place.path("out"), Some(&name(&imported)));
+    let archive = runs.export(&half, place.path("out")).unwrap();
+    let import = runs.import(place.path("out"), Some(&name(&imported)));
     assert_eq!(import.unwrap().manifest.state, RunState::Interrupted);
     for run in [&half, &cloned, &imported] {
         let store = train(&place, &uri, run, u64::MAX);
@@ -96,9 +96,9 @@ fn a_run_taken_elsewhere_goes_on_to_the_same_result() {
     assert_eq!(here.unwrap().manifest.state, RunState::Interrupted);
     place.train("here", u64::MAX);
     assert_eq!(place.content("here"), whole);
-    place.runs().export("here", &place.path("back")).unwrap();
+    place.runs().export("here", place.path("back")).unwrap();
     let back = fresh("back");
-    runs.import(&place.path("back"), Some(&name(&back)))
+    runs.import(place.path("back"), Some(&name(&back)))
         .unwrap();
     let store = builder(&uri, &back).open_read_only().unwrap();
     assert_eq!(content(&store), whole);

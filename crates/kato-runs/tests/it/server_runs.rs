@@ -51,7 +51,7 @@ fn what_a_server_must_do_is_refused_with_the_reason() {
     );
     for refused in [
         runs.clone_run("wiki", &name("other")).map(drop),
-        runs.export("wiki", &place.path("out")).map(drop),
+        runs.export("wiki", place.path("out")).map(drop),
     ] {
         assert!(message(refused).contains("what it learned is on the server"));
     }

@@ -18,10 +18,10 @@ fn a_run_taken_elsewhere_goes_on_to_the_same_result() {
     place.train("half", N_DOCUMENTS / 2);
     let runs = place.runs();
     runs.clone_run("half", &name("cloned")).unwrap();
-    runs.export("half", &place.path("out")).unwrap();
-    runs.import(&place.path("out"), Some(&name("imported")))
+    runs.export("half", place.path("out")).unwrap();
+    runs.import(place.path("out"), Some(&name("imported")))
         .unwrap();
-    let archive = Archive::open(&place.path("out")).unwrap();
+    let archive = Archive::open(place.path("out")).unwrap();
     let memory = MemoryStore::new(
         &learner().node_names(),
         RunConfiguration::from_learner(&learner()).to_json(),
@@ -137,9 +137,9 @@ fn state_and_lineage_go_with_the_copies() {
     let runs = place.runs();
     let wiki = runs.record("wiki").unwrap().manifest;
     let clone = runs.clone_run("wiki", &name("clone")).unwrap().manifest;
-    runs.export("clone", &place.path("out")).unwrap();
+    runs.export("clone", place.path("out")).unwrap();
     let import = runs
-        .import(&place.path("out"), Some(&name("import")))
+        .import(place.path("out"), Some(&name("import")))
         .unwrap()
         .manifest;
     assert_eq!(import.state, RunState::Complete);
