@@ -12,7 +12,8 @@ use clap::error::ErrorKind;
 use clap::{Args, Command};
 use kato_loader::registry::{DatasetEntry, Registry};
 use kato_loader::{
-    CorpusIdentity, OnBadRecord, Order, StreamingDatasetLoader, StreamingDatasetLoaderBuilder,
+    CorpusIdentity, LoadError, OnBadRecord, Order, StreamingDatasetLoader,
+    StreamingDatasetLoaderBuilder,
 };
 
 pub(crate) use name::{Place, Source};
@@ -23,6 +24,7 @@ pub(crate) use values::{
 use crate::byte_size::ByteSize;
 use crate::exit::bail_as;
 use crate::machine;
+use crate::patience::patiently;
 use crate::remote::{self, Fetcher, Location};
 
 /// The forms of a SOURCE, for the help of the commands.
@@ -414,6 +416,17 @@ impl Sources {
     pub(crate) fn rows_by_registry(&self) -> Option<u64> {
         let rows = self.sources.iter().map(|source| source.entry()?.rows);
         rows.sum()
+    }
+
+    /// Returns a loader that reads all sources.
+    ///
+    /// # Errors
+    ///
+    /// When one cannot be listed or opened.
+    pub(crate) fn loader(&self) -> Result<StreamingDatasetLoader, LoadError> {
+        patiently("waiting for the sources to be opened", || {
+            self.builder().build()
+        })
     }
 
     /// Returns the builder of a loader that reads all sources.

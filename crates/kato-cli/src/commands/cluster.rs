@@ -58,8 +58,10 @@ const WORK_ENDS: Duration = Duration::from_secs(3);
 ///
 /// With --json every answer is one JSON object on standard output. plan: plan (its digest), tasks,
 /// ranges, levels, cut; extend: the same, and generation. learn, merge, seal, publish, tag: done, now
-/// or before, and the marker; publish also index, where one was written. status: what is done, failures, generations, rate and worker seconds
-/// left. diff: patterns and learn calls of each level. gc: objects and bytes.
+/// or before, and the marker; merge --all: merges; seal --all: segments; publish also index, where one was
+/// written. status: tasks_done, tasks_open, tasks_failed, merges, merges_done, ranges_sealed, task_bytes,
+/// merged_bytes, sealed_bytes, tokens, tokens_per_worker_second, worker_seconds_left, failures and
+/// generations. diff: patterns and learn calls of each level. gc: objects and bytes.
 ///
 /// What has to wait for tasks, merges or seals that are not done ends with exit code 4; where some of
 /// them have failed, with 1.

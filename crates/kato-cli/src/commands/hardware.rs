@@ -20,6 +20,7 @@ use crate::hardware::{Analysis, show_step};
 use crate::inspect::show;
 use crate::interrupt::{is_interrupted, on_interrupt};
 use crate::meter::Meter;
+use crate::numbers::depth;
 use crate::writable::check_directory;
 
 /// Finds out what this machine can do, and predicts the speed of a training and what bounds it.
@@ -67,7 +68,8 @@ pub(crate) struct Args {
         long = "depth",
         alias = "levels",
         value_name = "N",
-        default_value_t = 4
+        default_value_t = 4,
+        value_parser = depth
     )]
     levels: usize,
     /// Tokens of each of its documents.

@@ -27,10 +27,10 @@ use crate::exit::exit_code;
 /// record into it at once. A record is kept until it is removed, whatever becomes of what was
 /// learned.
 ///
-/// With --json every answer is one JSON object on standard output. list, compare: rows. show: the
-/// run. similar: similar, each with similarity and run. accuracy: seconds, disk_bytes and
+/// With --json every answer is one JSON object on standard output. list, compare: rows. show: run_id,
+/// recorded, settings, corpus, machine, estimate, outcome and notes. similar: similar, each with similarity and run. accuracy: seconds, disk_bytes and
 /// memory_bytes, each with runs, mean_percent, median_percent, bias_percent, intervals, covered and
-/// trend, or null. forecast: seconds with value, low and high.
+/// trend, or null; without_estimate, runs that had none. forecast: seconds with value, low and high.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -83,15 +83,15 @@ enum Command {
         #[command(flatten)]
         filter: Filter,
     },
-    /// The time of a run by what recorded ones took, also with other settings: by the learn calls
-    /// of a sample.
+    /// Foretells the time of a run from the times of recorded runs, also of such with other settings. Times
+    /// are compared by learn calls: --learns says how many a document of this run makes.
     Forecast {
         #[command(flatten)]
         settings: Settings,
         /// Documents of the run.
         #[arg(long = "documents", alias = "samples", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
         samples: u64,
-        /// Learn calls of a sample. Default: those of the largest run with the same chunk sizes.
+        /// Learn calls of a document. Default: those of the largest run with the same chunk sizes.
         #[arg(long, value_name = "N")]
         learns: Option<f64>,
     },
