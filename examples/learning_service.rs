@@ -4,10 +4,12 @@
 //! `curl -d 'the cat sleeps on the mat' localhost:8080/learn`, `curl -d 'the cat' localhost:8080/ask`
 
 use std::io::{self, Write};
+use std::process::ExitCode;
 
 use axum::{Router, extract::State, http::StatusCode, routing};
 use kato::prelude::*;
 use kato::{ErrorKind, HierarchyError};
+use kato_examples::{Arguments, Output, run};
 use tokio::sync::Semaphore;
 
 type Done<T> = Result<T, HierarchyError>;
@@ -51,14 +53,24 @@ async fn commit_every_second(kb: Hierarchy) {
     }
 }
 
+fn main() -> ExitCode {
+    let kb = (
+        "[KB]",
+        "the knowledge base, made where it is missing; kato-kb",
+    );
+    let address = ("[ADDRESS]", "an address and a port; 127.0.0.1:8080");
+    run(&[kb, address], serve)
+}
+
 #[tokio::main]
-async fn main() -> anyhow::Result<()> {
-    let argument = |n, usual: &str| std::env::args().nth(n).unwrap_or_else(|| usual.to_owned());
-    let (dir, addr) = (argument(1, "kato-kb"), argument(2, "127.0.0.1:8080"));
+async fn serve(arguments: &Arguments, out: &mut Output) -> anyhow::Result<()> {
+    let dir = arguments.or(0, "kato-kb").to_owned();
+    let addr: std::net::SocketAddr = arguments.parse(1, "127.0.0.1:8080")?;
     let rules = HierarchicalConceptLearner::builder(kato::tokenizer::gpt2()).build()?;
-    let create = || OpenOptions::new().create(&dir, &rules);
     let kb = match OpenOptions::new().for_writing().open(&dir) {
-        Err(error) if error.kind() == ErrorKind::NotFound => create()?,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            OpenOptions::new().create(&dir, &rules)?
+        }
         opened => opened?,
     };
     let routes = Router::new()
@@ -66,8 +78,7 @@ async fn main() -> anyhow::Result<()> {
         .route("/ask", routing::post(ask))
         .route("/heart", routing::get(heart));
     let listener = tokio::net::TcpListener::bind(addr).await?;
-    let addr = listener.local_addr()?;
-    writeln!(io::stdout(), "listening on http://{addr}")?;
+    writeln!(out, "listening on http://{}", listener.local_addr()?)?;
     let stop = async { drop(tokio::signal::ctrl_c().await) };
     let service = axum::serve(listener, routes.with_state(kb.clone()));
     tokio::select! {
@@ -76,5 +87,5 @@ async fn main() -> anyhow::Result<()> {
     }
     // All answers are given by now; what they have learned is written down.
     tokio::task::spawn_blocking(move || kb.commit()).await??;
-    Ok(writeln!(io::stdout(), "all is committed")?)
+    Ok(writeln!(out, "all is committed")?)
 }
