@@ -32,6 +32,15 @@ pub(crate) fn depth(text: &str) -> Result<usize, String> {
     within(text, 1..=64)
 }
 
+/// Parses the symbols of a pattern.
+///
+/// # Errors
+///
+/// When the text is no number of them.
+pub(crate) fn chunk_size(text: &str) -> Result<usize, String> {
+    within(text, 2..=10_000)
+}
+
 /// Parses a number that lies in a range.
 fn within(text: &str, range: RangeInclusive<usize>) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| range.contains(number));

@@ -7,7 +7,7 @@ mod values;
 use std::env;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::error::ErrorKind;
 use clap::{Args, Command};
 use kato_loader::registry::{DatasetEntry, Registry};
@@ -148,8 +148,13 @@ pub(crate) fn registry(file: Option<&Path>) -> Result<Registry> {
         let path = env::var_os("KATO_DATASETS").filter(|path| !path.is_empty());
         path.map(PathBuf::from)
     };
-    if let Some(file) = file.map(Path::to_owned).or_else(by_environment) {
-        registry.read_toml(file)?;
+    if let Some(path) = file.map(Path::to_owned).or_else(by_environment) {
+        let named = if file.is_some() {
+            "--registry"
+        } else {
+            "KATO_DATASETS"
+        };
+        registry.read_toml(path).context(named)?;
     }
     Ok(registry)
 }

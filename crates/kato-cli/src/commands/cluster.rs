@@ -13,8 +13,9 @@ mod answers;
 mod forecast;
 mod planning;
 
+use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -201,6 +202,17 @@ fn run(args: &Args) -> Result<()> {
             "--generation is for learn, merge, seal, publish, tag and status"
         );
     }
+    let folder = Path::new(address);
+    let is_new = !address.contains("://") && !folder.exists();
+    if folder.is_file() {
+        bail_as!(Other, "--store {address} is a file: name a directory");
+    }
+    if is_new && !matches!(args.command, Command::Plan(_)) {
+        bail_as!(
+            Other,
+            "--store {address} holds no plan: make one with `kato cluster plan`, or check the address"
+        );
+    }
     let mut cluster = Cluster::open(address)?.with_generation(generation);
     if let Ok(moment) = std::env::var(ABORT_AT) {
         cluster = cluster.with_watch(Watch::new(move |at| {
@@ -223,6 +235,10 @@ fn run(args: &Args) -> Result<()> {
     });
     // Work on other threads ends soon once nobody waits for it; a read from a network may not.
     runtime.shutdown_timeout(WORK_ENDS);
+    if is_new && answer.is_err() {
+        // Where nothing was planned nothing stays: what is not empty does.
+        drop(fs::remove_dir(folder));
+    }
     let (text, value) = answer?;
     let line = if args.json { value.to_string() } else { text };
     Ok(writeln!(stdout(), "{line}")?)

@@ -189,7 +189,7 @@ fn catalogue(args: &Args) -> Result<Catalogue> {
         return Ok(Catalogue::builtin());
     };
     let shown = file.display();
-    let text = read_text(file).with_context(|| format!("failed to read {shown}"))?;
+    let text = read_text(file).with_context(|| format!("--catalogue {shown} cannot be read"))?;
     Catalogue::from_toml(&text).with_context(|| format!("--catalogue {shown}"))
 }
 

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use clap::error::{Error, ErrorKind};
 use indicatif::HumanCount;
@@ -201,7 +201,14 @@ impl DestinationArgs {
     pub(crate) fn check_files(&self, destination: &Destination) -> Result<()> {
         let state = match self.backend() {
             // All files lie in the directory, which is made first of all.
-            Backend::Embedded(_) => return Ok(()),
+            Backend::Embedded(dir) => {
+                ensure!(
+                    !dir.is_file(),
+                    "--kb {} is a file: name a directory",
+                    dir.display()
+                );
+                return Ok(());
+            }
             Backend::Kato(_) => Some(self.state()),
             Backend::Mongodb(_) => None,
         };
@@ -352,6 +359,12 @@ impl DestinationArgs {
             // The server's errors name nodes.
             (Some(_), backend @ Backend::Kato(_)) => {
                 return error.context(format!("run {} on {backend}", self.run()));
+            }
+            (Some(RunsError::Open(_)), Backend::Embedded(dir)) if !dir.exists() => {
+                return error.context(format!(
+                    "--kb {} cannot be made: choose another place",
+                    dir.display()
+                ));
             }
             // The damage alone would not say why it is not learned again.
             (Some(RunsError::Open(_)), _) if let Some(missing) = missing => {
