@@ -19,7 +19,7 @@ use crate::patience;
 /// Opens a knowledge base, with the tokenizer and settings that it recorded.
 ///
 /// An index that is missing is written first where much would have to be loaded without it, or more than
-/// there may be. When opening takes more than a second, standard error says so.
+/// there may be. When opening takes more than two seconds, standard error says so.
 ///
 /// # Errors
 ///
@@ -63,7 +63,7 @@ pub(crate) fn index_first(store: &EmbeddedStore, max_memory: Option<usize>) {
 
 /// Opens the head of a knowledge base, and nothing else unless KATO's predictions are asked, too: over
 /// its counts on the disk, which are written first where there are none and it holds much. When that takes
-/// more than a second, standard error says so.
+/// more than two seconds, standard error says so.
 ///
 /// # Errors
 ///

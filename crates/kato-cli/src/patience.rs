@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use indicatif::{HumanDuration, ProgressBar};
 
 /// Time that a wait may take before standard error says what it is for.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Does something, and says a line on standard error when that takes its time.
 pub(crate) fn patiently<T>(line: &str, work: impl FnOnce() -> T) -> T {
@@ -69,7 +69,7 @@ impl Watch {
 
 /// Tells silences, until the watch is dropped.
 fn watch(seen: &Receiver<&'static str>, say: impl Fn(&str)) {
-    let mut patience = 2 * PATIENCE;
+    let mut patience = PATIENCE;
     let Ok(mut waited_for) = seen.recv() else {
         return;
     };
