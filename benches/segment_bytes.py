@@ -60,7 +60,7 @@ def main():
         # What the record would take with its symbols stored in full; level 0 has tokens, not children.
         full = lambda size: f"{total - each('records') - each('foreign') + 1 + size * symbols:.1f}" if level > 0 else "–"
         cells = [NAME_BYTES, each("records"), each("foreign"), each("dictionary"), each("index"), total]
-        row = [f"node{level}", str(sums["patterns"]), f"{symbols:.2f}", *(f"{cell:.2f}" for cell in cells)]
+        row = [f"node{level}", f"{sums['patterns']:,}", f"{symbols:.2f}", *(f"{cell:.2f}" for cell in cells)]
         print("| " + " | ".join([*row, full(NAME_BYTES), full(TEXT_NAME_BYTES)]) + " |")
 
 

@@ -2,10 +2,12 @@
 //!
 //! Run: `cargo run --release --example errors`
 
-use std::io::{self, Write};
+use std::io::Write;
+use std::process::ExitCode;
 
 use kato::prelude::*;
 use kato::{ErrorClass, ErrorKind};
+use kato_examples::{Arguments, Output, run};
 
 /// Returns what a program would do about it.
 fn reaction(error: &Error) -> &'static str {
@@ -22,7 +24,11 @@ fn reaction(error: &Error) -> &'static str {
     }
 }
 
-fn main() -> anyhow::Result<()> {
+fn main() -> ExitCode {
+    run(&[], provoke)
+}
+
+fn provoke(_: &Arguments, out: &mut Output) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let kb = folder.path().join("kb");
     let train = |texts: [&'static str; 2], sizes: [usize; 2]| {
@@ -42,7 +48,6 @@ fn main() -> anyhow::Result<()> {
     let read_only = kato::open(&kb)?.learn("the bird sings in the tree");
     let read_only = read_only.err().map(Error::from);
 
-    let mut out = io::stdout().lock();
     let errors = [missing, impossible, other_settings, exists, read_only];
     for error in errors.into_iter().flatten() {
         let (kind, reaction) = (error.kind(), reaction(&error));

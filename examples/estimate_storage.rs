@@ -8,16 +8,15 @@ use std::process::ExitCode;
 
 use kato::estimator::{Calibration, StorageEstimator, Target, TextSampler};
 use kato::prelude::*;
-use kato_examples::{Arguments, Output, run, sources};
+use kato_examples::{Arguments, Output, SOURCE, run, sources};
 
 /// Documents to look at.
 const LOOK_AT: usize = 1000;
 
 fn main() -> ExitCode {
-    let source = "a file, folder or glob; this repository's own text where none is named";
     run(
         &[
-            ("[SOURCE]", source),
+            SOURCE,
             ("[DOCUMENTS]", "the number of documents of the run; 100"),
         ],
         estimate,

@@ -3,10 +3,11 @@
 //! Run: `cargo run --release --example learning_service --features service -- kb 127.0.0.1:8080`,
 //! `curl -d 'the cat sleeps on the mat' localhost:8080/learn`, `curl -d 'the cat' localhost:8080/ask`
 
-use std::{env, io, io::Write, num::NonZeroUsize, sync::LazyLock, thread, time::Duration};
+use std::{io, io::Write, num::NonZeroUsize, process::ExitCode, sync::LazyLock, thread, time::Duration};
 
 use axum::{Router, extract::State, http::StatusCode, routing};
 use kato::{HierarchyError, prelude::*};
+use kato_examples::{Arguments, Output, run};
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
 type Done<T> = Result<T, HierarchyError>;
@@ -22,8 +23,7 @@ static PLACES: LazyLock<Semaphore> = LazyLock::new(|| {
 async fn beside<T: Send + 'static, F: FnOnce() -> Done<T> + Send + 'static>(work: F) -> Answer<T> {
     let _place = PLACES.acquire().await;
     let done = spawn_blocking(work).await.expect("it does not panic");
-    let failed = |text: String| (StatusCode::INTERNAL_SERVER_ERROR, text);
-    done.map_err(|error| failed(Error::from(error).to_string()))
+    done.map_err(|error| (StatusCode::INTERNAL_SERVER_ERROR, Error::from(error).to_string()))
 }
 
 async fn learn(State(kb): State<Hierarchy>, text: String) -> Answer<String> {
@@ -52,20 +52,23 @@ async fn commit_every_second(kb: Hierarchy) {
     }
 }
 
+fn main() -> ExitCode {
+    let kb = ("[KB]", "the knowledge base; kato-kb");
+    run(&[kb, ("[ADDRESS]", "as in 127.0.0.1:8080")], serve)
+}
+
 #[tokio::main]
-async fn main() -> anyhow::Result<()> {
-    let argument = |n, usual: &str| env::args().nth(n).unwrap_or_else(|| usual.to_owned());
+async fn serve(arguments: &Arguments, out: &mut Output) -> anyhow::Result<()> {
     let rules = HierarchicalConceptLearner::builder(kato::tokenizer::gpt2()).build()?;
     let options = OpenOptions::new().with_threads(NonZeroUsize::MIN);
-    let kb = options.open_or_create(argument(1, "kato-kb"), &rules)?;
+    let kb = options.open_or_create(arguments.or(0, "kato-kb"), &rules)?;
     let routes = Router::new()
         .route("/learn", routing::post(learn))
         .route("/ask", routing::post(ask))
         .route("/heart", routing::get(heart))
         .with_state(kb.clone());
-    let listener = tokio::net::TcpListener::bind(argument(2, "127.0.0.1:8080")).await?;
-    let address = listener.local_addr()?;
-    writeln!(io::stdout(), "listening on http://{address}")?;
+    let listener = tokio::net::TcpListener::bind(arguments.or(1, "127.0.0.1:8080")).await?;
+    writeln!(out, "listening on http://{}", listener.local_addr()?)?;
     let stop = async { drop(tokio::signal::ctrl_c().await) };
     let serving = axum::serve(listener, routes).with_graceful_shutdown(stop);
     tokio::select! {
@@ -74,5 +77,5 @@ async fn main() -> anyhow::Result<()> {
     }
     // All answers are given by now; what they have learned is written down.
     spawn_blocking(move || kb.commit()).await??;
-    Ok(writeln!(io::stdout(), "all is committed")?)
+    Ok(writeln!(out, "all is committed")?)
 }

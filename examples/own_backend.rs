@@ -2,13 +2,15 @@
 //!
 //! Run: `cargo run --release --example own_backend`
 
-use std::io::{self, Write};
+use std::io::Write;
+use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kato::HierarchicalConceptLearner as Learner;
 use kato::learner::{LearnError, LearnScratch as Scratch, TextDocument};
 use kato::prelude::*;
 use kato::scheduler::{Backend, RunConfiguration, TrainError, backend::Teacher};
+use kato_examples::{Arguments, Output, SOURCE, run, sources};
 use serde_json::Value;
 
 type Result<T, E = TrainError> = std::result::Result<T, E>;
@@ -67,14 +69,21 @@ impl Teacher for Worker<'_> {
     }
 }
 
-fn main() -> anyhow::Result<()> {
+fn main() -> ExitCode {
+    run(&[SOURCE], train)
+}
+
+fn train(arguments: &Arguments, out: &mut Output) -> anyhow::Result<()> {
     let rules = Learner::builder(kato::tokenizer::gpt2()).build()?;
     let nodes = rules.node_names().into_iter().map(str::to_owned).collect();
     let configuration = RunConfiguration::from_learner(&rules).to_json();
     let counter = Counter(nodes, configuration, Mutex::default());
-    let corpus = StreamingDatasetLoader::builder().with_inputs(kato_examples::own_text());
+    let corpus = StreamingDatasetLoader::builder().with_inputs(sources(arguments.get(0)));
     let training = Training::into_backend(&counter).with_corpus(corpus);
     let report = training.with_learner(rules).run()?;
-    let n_learns = report.levels[0].learns;
-    Ok(writeln!(io::stdout(), "node0: {n_learns} learn calls")?)
+    Ok(writeln!(
+        out,
+        "node0: {} learn calls",
+        report.levels[0].learns
+    )?)
 }

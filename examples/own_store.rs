@@ -3,6 +3,7 @@
 //! Run: `cargo run --release --example own_store`
 
 use std::io::{self, Write};
+use std::process::ExitCode;
 use std::sync::Arc;
 
 use kato::Destination;
@@ -11,6 +12,7 @@ use kato::prelude::*;
 use kato::scheduler::RunConfiguration;
 use kato::store::contract::{Scan, StagedBatch, SymbolCounts, Totals};
 use kato::store::{MemoryStore, PatternVisitor, StoreError, StoredPattern};
+use kato_examples::{Arguments, Output, own_text, run};
 use serde_json::Value;
 
 #[derive(Debug)]
@@ -31,11 +33,14 @@ macro_rules! forward {
 impl PatternStore for ReportingStore {
     fn commit(&self, staged: Vec<StagedBatch>, checkpoint: Value) -> Result<()> {
         // Patterns and position are one: after a crash both are as the last commit left them.
-        let (n_batches, position) = (staged.len(), checkpoint["cursor"].clone());
+        let (n, at) = (
+            staged.len(),
+            checkpoint["cursor"]["counts"]["documents"].clone(),
+        );
         self.0.commit(staged, checkpoint)?;
         drop(writeln!(
             io::stdout(),
-            "{n_batches} batches committed, at {position}"
+            "{n} batches committed, up to document {at}"
         ));
         Ok(())
     }
@@ -62,19 +67,19 @@ impl PatternStore for ReportingStore {
     }
 }
 
-fn main() -> anyhow::Result<()> {
-    let learner = HierarchicalConceptLearner::builder(kato::tokenizer::gpt2())
-        .with_chunk_sizes([5, 7, 9])
-        .build()?;
+fn main() -> ExitCode {
+    run(&[], train)
+}
+
+fn train(_: &Arguments, out: &mut Output) -> anyhow::Result<()> {
+    let learner = HierarchicalConceptLearner::builder(kato::tokenizer::gpt2()).build()?;
     let configuration = RunConfiguration::from_learner(&learner).to_json();
-    let store = MemoryStore::new(&learner.node_names(), configuration);
-    let store = Arc::new(ReportingStore(store));
-    let corpus = StreamingDatasetLoader::builder().with_inputs(kato_examples::own_text());
-    let (kb, _) = Training::new(Destination::into_store(store))
+    let store = ReportingStore(MemoryStore::new(&learner.node_names(), configuration));
+    let corpus = StreamingDatasetLoader::builder().with_inputs(own_text());
+    let (kb, _) = Training::new(Destination::into_store(Arc::new(store)))
         .with_corpus(corpus)
         .with_learner(learner)
         .run_and_open()?;
     let generation = kb.generate("kato-rs learns", &GenerationOptions::default())?;
-    writeln!(io::stdout(), "{}", generation.whole_text)?;
-    Ok(())
+    Ok(writeln!(out, "{}", generation.whole_text)?)
 }

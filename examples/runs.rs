@@ -9,12 +9,11 @@ use std::process::ExitCode;
 use kato::Training;
 use kato::loader::StreamingDatasetLoader;
 use kato::runs::Runs;
-use kato_examples::{Arguments, Output, run, sources};
+use kato_examples::{Arguments, Output, SOURCE, run, sources};
 
 fn main() -> ExitCode {
-    let source = "a file, folder or glob; this repository's own text where none is named";
     let folder = "where the runs lie afterwards; else a folder that goes away";
-    run(&[("[SOURCE]", source), ("[FOLDER]", folder)], manage)
+    run(&[SOURCE, ("[FOLDER]", folder)], manage)
 }
 
 fn manage(arguments: &Arguments, out: &mut Output) -> anyhow::Result<()> {

@@ -9,15 +9,11 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use kato::{StreamingDatasetLoader, Training};
-use kato_examples::{Arguments, Output, run, sources};
+use kato_examples::{Arguments, Output, SOURCE, run, sources};
 
 fn main() -> ExitCode {
-    let source = "a file, folder or glob; this repository's own text where none is named";
     run(
-        &[
-            ("[SOURCE]", source),
-            ("[KB]", "the knowledge base, a folder; kato-kb"),
-        ],
+        &[SOURCE, ("[KB]", "the knowledge base, a folder; kato-kb")],
         train,
     )
 }

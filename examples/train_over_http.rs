@@ -13,17 +13,12 @@ use kato::model::RunName;
 use kato::prelude::*;
 use kato::remote::RemoteBackend;
 use kato::scheduler::{Backend, RunConfiguration, loader_at_checkpoint, train_parallel_with};
-use kato_examples::{Arguments, Output, run, sources};
+use kato_examples::{Arguments, Output, SOURCE, run, sources};
 
 fn main() -> ExitCode {
     let server = ("SERVER", "the address of a KATO server, http://…");
-    let source = "a file, folder or glob; this repository's own text where none is named";
     run(
-        &[
-            server,
-            ("[RUN]", "the name of the run; example"),
-            ("[SOURCE]", source),
-        ],
+        &[server, ("[RUN]", "the name of the run; example"), SOURCE],
         train,
     )
 }

@@ -18,3 +18,13 @@ pub use memory::peak_resident_bytes;
 pub use patterns::{N_SYMBOLS, RandomPatterns};
 pub use text::sample_text;
 pub use trial::sized;
+
+/// The pages of `docs` that show Rust, whose examples are compiled and run as tests: here, as nobody's
+/// first build has what they take.
+#[cfg(all(doctest, feature = "full"))]
+mod pages {
+    #[doc = include_str!("../../docs/datasets.md")]
+    struct Datasets;
+    #[doc = include_str!("../../docs/mongodb.md")]
+    struct Mongodb;
+}

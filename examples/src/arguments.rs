@@ -9,6 +9,12 @@ use std::str::FromStr;
 /// Arguments that an example takes, each with what it means; those in brackets may be missing.
 pub type Places = [(&'static str, &'static str)];
 
+/// The text that an example learns.
+pub const SOURCE: (&str, &str) = (
+    "[SOURCE]",
+    "a file, folder or glob; this repository's own text where none is named",
+);
+
 /// The arguments that were given.
 #[derive(Debug)]
 pub struct Arguments {

@@ -4,5 +4,5 @@
 mod arguments;
 mod text;
 
-pub use arguments::{Arguments, Output, Places, run};
+pub use arguments::{Arguments, Output, Places, SOURCE, run};
 pub use text::{made_text, own_text, sources};

@@ -28,7 +28,7 @@ pub(crate) enum Backend {
 /// The error of a name that is no such place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "use embedded:DIR, kato:URL, or mongodb:URI (mongodb alone takes the URI from {MONGODB_URI}, which is not set)"
+    "use embedded:DIR, kato:URL (http://… or https://…), or mongodb:URI (mongodb alone takes the URI from {MONGODB_URI}, which is not set)"
 )]
 pub(crate) struct InvalidBackend;
 
@@ -46,7 +46,9 @@ impl FromStr for Backend {
                 .map(Self::Mongodb)
                 .map_err(|_| InvalidBackend),
             Some(("mongodb", uri)) => not_empty(uri).map(Self::Mongodb).ok_or(InvalidBackend),
-            Some(("kato", url)) => not_empty(url).map(Self::Kato).ok_or(InvalidBackend),
+            Some(("kato", url)) if url.starts_with("http://") || url.starts_with("https://") => {
+                Ok(Self::Kato(url.to_owned()))
+            }
             Some(("embedded", dir)) => not_empty(dir)
                 .map(|dir| Self::Embedded(dir.into()))
                 .ok_or(InvalidBackend),
@@ -56,6 +58,16 @@ impl FromStr for Backend {
 }
 
 impl Backend {
+    /// Returns the word that names such places.
+    #[must_use]
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Embedded(_) => "embedded",
+            Self::Kato(_) => "kato",
+            Self::Mongodb(_) => "mongodb",
+        }
+    }
+
     /// Parses what [`FromStr`] takes, or a directory by its path alone.
     ///
     /// # Errors
@@ -148,7 +160,15 @@ mod tests {
                 (shown.to_owned(), shown.to_owned())
             );
         }
-        for text in ["", "my-kb", "embedded:", "kato:", "mongodb:", "redis:x"] {
+        for text in [
+            "",
+            "my-kb",
+            "embedded:",
+            "kato:",
+            "kato:host:80",
+            "mongodb:",
+            "redis:x",
+        ] {
             assert!(text.parse::<Backend>().is_err(), "{text}");
         }
     }

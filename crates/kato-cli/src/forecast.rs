@@ -29,12 +29,13 @@ impl Forecast {
     /// When the file cannot be read or is no plan.
     pub(crate) fn of_plan(path: &Path) -> Result<Self> {
         let shown = path.display();
-        let text = read_text(path).with_context(|| format!("failed to read {shown}"))?;
-        let plan: Value = serde_json::from_str(&text)
-            .with_context(|| format!("{shown} is no plan: make one with `kato plan --out`"))?;
+        let text = read_text(path).with_context(|| format!("--plan {shown} cannot be read"))?;
+        let plan: Value = serde_json::from_str(&text).with_context(|| {
+            format!("--plan {shown} is no plan: make one with `kato plan --out`")
+        })?;
         ensure!(
             plan["schema"] == 1,
-            "{shown} is no plan that this build reads: make it again with `kato plan --out`"
+            "--plan {shown} is no plan that this build reads: make it again with `kato plan --out`"
         );
         let forecast = Self::deserialize(&plan["forecast"]);
         let forecast = forecast.with_context(|| format!("the forecast in {shown}"))?;

@@ -13,6 +13,7 @@ use kato_store::{EmbeddedStore, PatternStore};
 
 use crate::backend::{Backend, warn_of_recovery};
 use crate::exit::bail_as;
+use crate::patience::patiently;
 
 /// The access that a command needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +46,13 @@ impl DamageArgs {
             true => DamagePolicy::GoBack,
             false => DamagePolicy::Refuse,
         };
+        if dir.is_file() {
+            bail_as!(
+                Other,
+                "--kb {} is a file: name the directory of a knowledge base",
+                dir.display()
+            );
+        }
         let store = match access {
             Access::Read => EmbeddedStore::open_read_only_with(dir, policy)?,
             Access::Write => {
@@ -158,10 +166,12 @@ impl KnowledgeBaseArgs {
             (Backend::Embedded(dir), None) => Box::new(self.damage.open(dir, access)?),
             (Backend::Mongodb(uri), Some(run)) => {
                 let builder = MongoStore::builder(uri, run.clone());
-                match access {
-                    Access::Read => Box::new(builder.open_read_only()?),
-                    Access::Write => Box::new(builder.open()?),
-                }
+                patiently(&format!("waiting for {self}"), || {
+                    anyhow::Ok(match access {
+                        Access::Read => Box::new(builder.open_read_only()?),
+                        Access::Write => Box::new(builder.open()?),
+                    })
+                })?
             }
             // What `check` refuses: only a command that did not call it comes here.
             _ => bail!("no such knowledge base can be opened: {self}"),

@@ -1,6 +1,8 @@
 //! The arguments that decide what is learned of a text, and the learner that they ask for.
 
-use anyhow::{Context, Result, anyhow};
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 use kato_learner::config::{ChunkSpan, Recording, TextMode};
 use kato_learner::segment::{Delimiter, Segmentation, TokenLimit};
@@ -95,6 +97,10 @@ impl LearningArgs {
     ///
     /// When there is no such tokenizer, and for chunk sizes that cannot be.
     pub(crate) fn learner(&self, recording: Recording) -> Result<HierarchicalConceptLearner> {
+        let is_path = self.tokenizer.ends_with(".json") || self.tokenizer.starts_with(['/', '.']);
+        if is_path && !Path::new(&self.tokenizer).is_file() {
+            bail!("--tokenizer {}: there is no such file", self.tokenizer);
+        }
         let tokenizer = kato_tokenizer::load(&self.tokenizer);
         let tokenizer = tokenizer.with_context(|| format!("--tokenizer {}", self.tokenizer))?;
         let mut builder = HierarchicalConceptLearner::builder(tokenizer)
@@ -129,7 +135,11 @@ impl LearningArgs {
             })
             .with_recording(recording)
             .build()
-            .map_err(|error| as_usage(&error.into()))?;
+            .map_err(|error| {
+                let levels: Vec<String> = self.levels.iter().map(usize::to_string).collect();
+                let given = format!("--levels {}", levels.join(","));
+                as_usage(&anyhow!(error).context(given))
+            })?;
         Ok(learner)
     }
 }

@@ -104,10 +104,19 @@ impl Meter {
     /// Writes a notice as a line, above the bar if there is one. It is no progress, so a silent meter
     /// tells it, too.
     pub(crate) fn say(&self, line: &str) {
-        match &self.kind {
-            Kind::Bar { bar } => bar.println(line),
+        self.voice()(line);
+    }
+
+    /// Returns what writes notices also from another thread.
+    pub(crate) fn voice(&self) -> impl Fn(&str) + Send + use<> {
+        let bar = match &self.kind {
+            Kind::Bar { bar } => Some(bar.clone()),
+            Kind::Lines { .. } | Kind::Silent => None,
+        };
+        move |line| match &bar {
+            Some(bar) => bar.println(line),
             // A closed standard error must not end a run.
-            Kind::Lines { .. } | Kind::Silent => drop(writeln!(stderr(), "{line}")),
+            None => drop(writeln!(stderr(), "{line}")),
         }
     }
 

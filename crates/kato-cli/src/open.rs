@@ -2,12 +2,8 @@
 
 use std::io::{Write, stderr};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use anyhow::{Error, Result};
-use indicatif::{HumanDuration, ProgressBar};
 use kato::{IndexPolicy, OpenOptions};
 use kato_engine::Node;
 use kato_hierarchy::{HeadOptions, Hierarchy, TextHead};
@@ -18,14 +14,12 @@ use crate::advice::told;
 use crate::byte_size::ByteSize;
 use crate::indexing;
 use crate::knowledge_base::DirectoryArgs;
-
-/// Time that opening may take before standard error says that it goes on.
-const PATIENCE: Duration = Duration::from_secs(1);
+use crate::patience;
 
 /// Opens a knowledge base, with the tokenizer and settings that it recorded.
 ///
 /// An index that is missing is written first where much would have to be loaded without it, or more than
-/// there may be. When opening takes more than a second, standard error says so.
+/// there may be. When opening takes more than two seconds, standard error says so.
 ///
 /// # Errors
 ///
@@ -69,7 +63,7 @@ pub(crate) fn index_first(store: &EmbeddedStore, max_memory: Option<usize>) {
 
 /// Opens the head of a knowledge base, and nothing else unless KATO's predictions are asked, too: over
 /// its counts on the disk, which are written first where there are none and it holds much. When that takes
-/// more than a second, standard error says so.
+/// more than two seconds, standard error says so.
 ///
 /// # Errors
 ///
@@ -91,15 +85,7 @@ fn patiently<T>(
     line: &str,
     open: impl FnOnce() -> Result<T, kato::Error>,
 ) -> Result<T> {
-    let opened = thread::scope(|scope| {
-        // Nothing is ever sent: dropping the sender ends the other thread, also when opening fails
-        // or panics. The scope waits for it.
-        let (done, waiting) = channel();
-        scope.spawn(move || tell(line, &waiting));
-        let opened = open();
-        drop(done);
-        opened
-    });
+    let opened = patience::patiently(line, open);
     opened.map_err(|error| match error {
         kato::Error::NotTrained(source) => Error::from(source).context(format!(
             "{} does not tell how it was trained: train it with `kato train`",
@@ -122,26 +108,4 @@ pub(crate) fn warn_of_index(store: &EmbeddedStore) {
 pub(crate) fn count_patterns(hierarchy: &Hierarchy) -> u64 {
     let totals = hierarchy.nodes().iter().map(Node::totals);
     totals.map(|totals| totals.patterns).sum()
-}
-
-/// Says on standard error that opening takes its time, until the other end of the channel is
-/// dropped.
-fn tell(line: &str, opened: &Receiver<()>) {
-    let start = Instant::now();
-    // `Disconnected` says that opening took less than the patience.
-    if opened.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
-        return;
-    }
-    let spinner = ProgressBar::new_spinner().with_message(line.to_owned());
-    if !spinner.is_hidden() {
-        spinner.enable_steady_tick(Duration::from_millis(100));
-        let _ = opened.recv();
-        spinner.finish_and_clear();
-    } else {
-        // A closed standard error must not end the program.
-        drop(writeln!(stderr(), "{line}"));
-        let _ = opened.recv();
-    }
-    let took = HumanDuration(start.elapsed());
-    drop(writeln!(stderr(), "done in {took}"));
 }

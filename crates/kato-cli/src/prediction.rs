@@ -314,7 +314,8 @@ pub(crate) fn configured(
     let mut config = base.clone();
     config
         .update(changes, generation)
-        .map_err(|error| as_usage(&error.into()))?;
+        .context("--config")
+        .map_err(|error| as_usage(&error))?;
     Ok(config)
 }
 

@@ -17,7 +17,7 @@ use crate::exit::{EXIT_CODES, failed};
 use crate::logging::LogArgs;
 #[cfg(feature = "cluster")]
 use crate::source;
-use crate::{interrupt, names, settings};
+use crate::{interrupt, names, settings, training, usage};
 
 /// Learns patterns of patterns from text, exactly and traceably, and answers from them: kato-rs,
 /// hierarchical concept learning with KATO.
@@ -91,8 +91,14 @@ pub(crate) fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return failed(&error),
     };
-    names::tell_former(&command(), &arguments);
-    let matches = command().get_matches_from(arguments);
+    let definition = command();
+    names::tell_former(&definition, &arguments);
+    let matches = definition.clone().try_get_matches_from(&arguments);
+    let matches =
+        matches.unwrap_or_else(|error| usage::explained(error, &definition, &arguments).exit());
+    if let Some(("train", train)) = matches.subcommand() {
+        training::check_meant(train).unwrap_or_else(|error| error.exit());
+    }
     let program = Program::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     program.run()
 }
@@ -145,11 +151,22 @@ pub(crate) fn command() -> clap::Command {
         let cluster = cluster.mut_subcommand("learn", source::hide_how_to_read);
         cluster.mut_subcommand("extend", source::hide_how_to_read)
     });
-    program.mut_subcommands(|command| {
-        let own = command.get_after_long_help().map(ToString::to_string);
-        let text = own.map_or_else(String::new, |own| format!("{own}\n\n"));
-        command.after_long_help(text + EXIT_CODES)
-    })
+    program.mut_subcommands(|command| with_common_help(command, None))
+}
+
+/// Adds to the help of a command, and of those below it, what all have: the keys of its JSON where the
+/// command above tells them, and the exit codes.
+fn with_common_help(command: clap::Command, told_above: Option<&str>) -> clap::Command {
+    let about = command.get_long_about().map(ToString::to_string);
+    let mut paragraphs = about.iter().flat_map(|about| about.split("\n\n"));
+    let own_keys = paragraphs.find(|paragraph| paragraph.starts_with("With --json"));
+    let keys = own_keys.or(told_above);
+    let own = command.get_after_long_help().map(ToString::to_string);
+    let keys_from_above = keys.filter(|_| own_keys.is_none());
+    let parts = [keys_from_above, own.as_deref(), Some(EXIT_CODES)];
+    let text: Vec<&str> = parts.into_iter().flatten().collect();
+    let command = command.after_long_help(text.join("\n\n"));
+    command.mut_subcommands(|below| with_common_help(below, keys))
 }
 
 /// Returns the definition of a subcommand, for errors that name its usage.

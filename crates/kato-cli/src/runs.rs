@@ -93,6 +93,10 @@ pub(crate) fn confirm(run: &Run) -> Result<()> {
     let mut typed = String::new();
     stdin().lock().read_line(&mut typed)?;
     if typed.trim() != name.as_str() {
+        // Nobody has ended the line of the question.
+        if typed.is_empty() {
+            writeln!(err)?;
+        }
         bail!("run {name} is not deleted: its name was not typed; --yes deletes without asking");
     }
     Ok(())

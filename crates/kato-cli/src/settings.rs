@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use toml::{Table, Value};
@@ -42,10 +42,20 @@ pub(crate) fn merged(program: &clap::Command, given: Vec<OsString>) -> Result<Ve
     let Some(file) = matches.get_one::<PathBuf>(FLAG) else {
         return Ok(given);
     };
-    let text = read_text(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let table: Table = text
-        .parse()
-        .with_context(|| format!("{} is no TOML", file.display()))?;
+    let text =
+        read_text(file).with_context(|| format!("--settings {} cannot be read", file.display()))?;
+    let table: Result<Table, toml::de::Error> = text.parse();
+    // Without the excerpt, which takes several lines.
+    let table = table.map_err(|error| {
+        let line = error
+            .span()
+            .map_or(1, |span| 1 + text[..span.start].matches('\n').count());
+        let what = error.message();
+        anyhow!(
+            "--settings {} is no TOML, line {line}: {what}",
+            file.display()
+        )
+    })?;
     Settings { file, program }.merge(&table, &matches, given)
 }
 
@@ -323,7 +333,7 @@ mod tests {
                 "`learn` outside of all tables is no flag: there are log",
             ),
             ("[train]\nkb = 1979-05-27", "`kb` in [train] must be a text"),
-            ("[train", "is no TOML"),
+            ("[train", "is no TOML, line 1: "),
         ] {
             let error = check(settings, "kato train --settings FILE").unwrap_err();
             assert!(format!("{error:#}").contains(message), "{error:#}");

@@ -7,12 +7,13 @@ mod values;
 use std::env;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::error::ErrorKind;
 use clap::{Args, Command};
 use kato_loader::registry::{DatasetEntry, Registry};
 use kato_loader::{
-    CorpusIdentity, OnBadRecord, Order, StreamingDatasetLoader, StreamingDatasetLoaderBuilder,
+    CorpusIdentity, LoadError, OnBadRecord, Order, StreamingDatasetLoader,
+    StreamingDatasetLoaderBuilder,
 };
 
 pub(crate) use name::{Place, Source};
@@ -23,6 +24,7 @@ pub(crate) use values::{
 use crate::byte_size::ByteSize;
 use crate::exit::bail_as;
 use crate::machine;
+use crate::patience::patiently;
 use crate::remote::{self, Fetcher, Location};
 
 /// The forms of a SOURCE, for the help of the commands.
@@ -146,8 +148,13 @@ pub(crate) fn registry(file: Option<&Path>) -> Result<Registry> {
         let path = env::var_os("KATO_DATASETS").filter(|path| !path.is_empty());
         path.map(PathBuf::from)
     };
-    if let Some(file) = file.map(Path::to_owned).or_else(by_environment) {
-        registry.read_toml(file)?;
+    if let Some(path) = file.map(Path::to_owned).or_else(by_environment) {
+        let named = if file.is_some() {
+            "--registry"
+        } else {
+            "KATO_DATASETS"
+        };
+        registry.read_toml(path).context(named)?;
     }
     Ok(registry)
 }
@@ -414,6 +421,17 @@ impl Sources {
     pub(crate) fn rows_by_registry(&self) -> Option<u64> {
         let rows = self.sources.iter().map(|source| source.entry()?.rows);
         rows.sum()
+    }
+
+    /// Returns a loader that reads all sources.
+    ///
+    /// # Errors
+    ///
+    /// When one cannot be listed or opened.
+    pub(crate) fn loader(&self) -> Result<StreamingDatasetLoader, LoadError> {
+        patiently("waiting for the sources to be opened", || {
+            self.builder().build()
+        })
     }
 
     /// Returns the builder of a loader that reads all sources.

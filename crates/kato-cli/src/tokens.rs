@@ -14,11 +14,14 @@ use crate::text_file::read_text;
 /// When the file cannot be read or holds no token.
 pub(crate) fn read_tokens(file: &Path) -> Result<Vec<String>> {
     let text = read_text(file)
-        .with_context(|| format!("failed to read the tokens in {}", file.display()))?;
+        .with_context(|| format!("--token-file {} cannot be read", file.display()))?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let tokens: Vec<String> = lines.map(str::to_owned).collect();
     if tokens.is_empty() {
-        bail!("{} holds no token: write one a line", file.display());
+        bail!(
+            "--token-file {} holds no token: write one a line",
+            file.display()
+        );
     }
     Ok(tokens)
 }

@@ -3,7 +3,10 @@
 
 pub(crate) mod destination;
 pub(crate) mod errors;
+mod meant_for;
 pub(crate) mod profile;
 pub(crate) mod reporter;
 pub(crate) mod seconds;
 pub(crate) mod summary;
+
+pub(crate) use self::meant_for::check as check_meant;

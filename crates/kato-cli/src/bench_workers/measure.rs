@@ -53,7 +53,7 @@ impl Bench {
             MeasuredBackend::Kato(url) => self.kato(url, workers),
             MeasuredBackend::Mongodb(uri) => self.mongodb(uri, workers),
         };
-        let report = report.with_context(|| format!("with {workers} workers"))?;
+        let report = report.with_context(|| format!("with --workers {workers}"))?;
         // A run that was stopped has a report as well, over fewer documents: its rate would say
         // nothing.
         if self.stop.is_stopped() {

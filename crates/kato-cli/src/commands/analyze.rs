@@ -36,8 +36,10 @@ use crate::writable::check_file;
 /// children over pairs of patterns. None of these numbers is good or bad in itself.
 ///
 /// With --compare two snapshots are compared level by level, and it is told whether they are of the
-/// same knowledge, whatever kind of store held it. With --json either is one JSON object on
-/// standard output; a snapshot is what --snapshot writes.
+/// same knowledge, whatever kind of store held it.
+///
+/// With --json one JSON object on standard output. A snapshot, which is also what --snapshot writes:
+/// version, patterns, learns, digest, nodes, links and growth. A comparison: equal, totals and levels.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]

@@ -13,8 +13,9 @@ mod answers;
 mod forecast;
 mod planning;
 
+use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,8 +59,10 @@ const WORK_ENDS: Duration = Duration::from_secs(3);
 ///
 /// With --json every answer is one JSON object on standard output. plan: plan (its digest), tasks,
 /// ranges, levels, cut; extend: the same, and generation. learn, merge, seal, publish, tag: done, now
-/// or before, and the marker; publish also index, where one was written. status: what is done, failures, generations, rate and worker seconds
-/// left. diff: patterns and learn calls of each level. gc: objects and bytes.
+/// or before, and the marker; merge --all: merges; seal --all: segments; publish also index, where one was
+/// written. status: tasks_done, tasks_open, tasks_failed, merges, merges_done, ranges_sealed, task_bytes,
+/// merged_bytes, sealed_bytes, tokens, tokens_per_worker_second, worker_seconds_left, failures and
+/// generations. diff: patterns and learn calls of each level. gc: objects and bytes.
 ///
 /// What has to wait for tasks, merges or seals that are not done ends with exit code 4; where some of
 /// them have failed, with 1.
@@ -199,6 +202,17 @@ fn run(args: &Args) -> Result<()> {
             "--generation is for learn, merge, seal, publish, tag and status"
         );
     }
+    let folder = Path::new(address);
+    let is_new = !address.contains("://") && !folder.exists();
+    if folder.is_file() {
+        bail_as!(Other, "--store {address} is a file: name a directory");
+    }
+    if is_new && !matches!(args.command, Command::Plan(_)) {
+        bail_as!(
+            Other,
+            "--store {address} holds no plan: make one with `kato cluster plan`, or check the address"
+        );
+    }
     let mut cluster = Cluster::open(address)?.with_generation(generation);
     if let Ok(moment) = std::env::var(ABORT_AT) {
         cluster = cluster.with_watch(Watch::new(move |at| {
@@ -221,6 +235,10 @@ fn run(args: &Args) -> Result<()> {
     });
     // Work on other threads ends soon once nobody waits for it; a read from a network may not.
     runtime.shutdown_timeout(WORK_ENDS);
+    if is_new && answer.is_err() {
+        // Where nothing was planned nothing stays: what is not empty does.
+        drop(fs::remove_dir(folder));
+    }
     let (text, value) = answer?;
     let line = if args.json { value.to_string() } else { text };
     Ok(writeln!(stdout(), "{line}")?)

@@ -51,7 +51,7 @@ fn run(args: &Args) -> Result<()> {
         Some(path) => write_whole(path, |file| {
             Ok(write_corpus(&model, args.seed, args.bytes.0, file)?)
         })
-        .with_context(|| format!("{} was not written", path.display()))?,
+        .with_context(|| format!("--out {} was not written", path.display()))?,
         None => write_to_stdout(&model, args)?,
     };
     let seconds = started.elapsed().as_secs_f64();

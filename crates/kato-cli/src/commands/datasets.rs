@@ -11,11 +11,9 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Subcommand;
-use indicatif::ProgressBar;
 use kato_scheduler::StopSignal;
 
 use crate::datasets::{DatasetInfo, DatasetList, DatasetStats, Documents, Rate};
@@ -23,13 +21,18 @@ use crate::exit::{bail_as, exit_code};
 use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
 use crate::meter::Meter;
+use crate::patience::patiently;
 use crate::program;
 use crate::source::{SOURCE_HELP, SourceArgs};
 
 /// Looks at datasets before training on them: what there is, what a source holds, some of its
 /// documents, its statistics.
 ///
-/// With --json every answer is one JSON object on standard output; progress goes to standard error.
+/// With --json every answer is one JSON object on standard output. list: rate and datasets. info: sources,
+/// files, bytes, rows, rows_are_counted, problem, text_field, ignored, manifest, estimate and network. head,
+/// sample: documents and network. stats: records, documents, passed_over, not_sampled, blank, short,
+/// filtered, bad, complete, text_bytes, characters, lengths, repeats, bytes_read, seconds,
+/// text_bytes_per_second, network and bad_records. Progress goes to standard error.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = SOURCE_HELP)]
 pub(crate) struct Args {
@@ -184,14 +187,16 @@ fn run(command: &Command, stop: &StopSignal) -> Result<()> {
     match command {
         Command::List(args) => {
             let registry = crate::source::registry(args.registry.as_deref())?;
-            let list = waiting("measuring", || {
-                Ok(DatasetList::of(&registry, args.rate.get()?))
+            let list = patiently("measuring how fast this machine learns", || {
+                anyhow::Ok(DatasetList::of(&registry, args.rate.get()?))
             })?;
             show(&list, args.json)
         }
         Command::Info(InfoArgs { from, rate }) => {
             let sources = from.args.resolve(&from.sources)?;
-            let info = waiting("listing", || DatasetInfo::of(&sources, || rate.get()))?;
+            let info = patiently("listing the sources", || {
+                DatasetInfo::of(&sources, || rate.get())
+            })?;
             show(&info, from.json)
         }
         Command::Head(HeadArgs { from, shown }) => documents(from, shown),
@@ -221,7 +226,9 @@ fn run(command: &Command, stop: &StopSignal) -> Result<()> {
 /// Shows the first documents of the order that the arguments ask for.
 fn documents(from: &FromArgs, shown: &ShownArgs) -> Result<()> {
     let sources = from.args.resolve(&from.sources)?;
-    let documents = waiting("reading", || Documents::read(&sources, shown.n, shown.full))?;
+    let documents = patiently("reading the sources", || {
+        Documents::read(&sources, shown.n, shown.full)
+    })?;
     show(&documents, from.json)
 }
 
@@ -237,13 +244,4 @@ impl RateArgs {
             None => Rate::measure(),
         }
     }
-}
-
-/// Shows on a terminal that something is going on, until `work` has ended.
-fn waiting<T>(what: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    let spinner = ProgressBar::new_spinner().with_message(what);
-    spinner.enable_steady_tick(Duration::from_millis(100));
-    let outcome = work();
-    spinner.finish_and_clear();
-    outcome
 }

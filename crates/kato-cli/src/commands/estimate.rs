@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use kato_estimator::{Calibration, CorpusSample, EstimateError, StorageEstimator, Target};
 use kato_learner::HierarchicalConceptLearner;
 use kato_learner::config::Recording;
@@ -27,6 +27,7 @@ use crate::interrupt::stop_on_interrupt;
 use crate::learning::LearningArgs;
 use crate::machine::{self, threads};
 use crate::meter::Meter;
+use crate::numbers::share;
 use crate::source::{SOURCE_HELP, SourceArgs};
 use crate::writable::check_directory;
 use crate::{program, repository};
@@ -44,8 +45,8 @@ use crate::{program, repository};
 /// Time ends the reading at another document each time: give --max-documents for the same answer always.
 ///
 /// With --json the result is one JSON object on standard output: observed (what was looked at, and
-/// its repeats), level_estimates, total_patterns, bytes; each figure with value, low, high and
-/// method.
+/// its repeats), target, extrapolation (how many times that it is), engine, level_estimates, total_learns,
+/// total_patterns and bytes, each figure with value, low, high and method; and schema, the version of it.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = SOURCE_HELP)]
 pub(crate) struct Args {
@@ -55,7 +56,8 @@ pub(crate) struct Args {
     /// Documents of the run. Default: all of the corpus.
     #[arg(long = "documents", alias = "samples", value_name = "N")]
     samples: Option<NonZeroU64>,
-    /// Size of the run's text: closer than a number of documents, as these differ in length.
+    /// Size of the run's text. An estimate by size is closer than one by --documents, as documents differ
+    /// in length.
     #[arg(long, value_name = "SIZE", conflicts_with = "from_run")]
     text_size: Option<ByteSize>,
     /// Read so long at most. What is read in a second or two is read to its end.
@@ -83,8 +85,9 @@ pub(crate) struct Args {
         conflicts_with = "from_run"
     )]
     seed: u64,
-    /// Estimate from a finished run instead, by the directory of its knowledge base. Of several,
-    /// with the same levels and rules, the largest counts, and the others tell the error.
+    /// Estimate from a finished run instead, named by the directory of its knowledge base; can be given
+    /// several times. The estimate is then from the largest of those with the same levels and rules, and
+    /// its error is told by the others.
     #[arg(long, value_name = "DIR")]
     from_run: Vec<PathBuf>,
     #[command(flatten)]
@@ -107,7 +110,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LAW", value_enum, default_value_t = Law::Ensemble)]
     model: Law,
     /// Share of cases in which the intervals are to hold the truth.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.9)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.9, value_parser = share)]
     confidence: f64,
     /// Estimate however far the target is from what was looked at.
     #[arg(long)]
@@ -177,12 +180,14 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
         .with_force(args.force)
         .build()?;
     let breakdown = estimator.estimate(target).map_err(|error| match &error {
-        // What helps depends on where the figures come from, which the library does not know.
-        EstimateError::TooFar { .. } if is_sampled => anyhow::Error::from(error).context(
-            "read more of it with --for TIME or --max-documents N, or estimate all the same with --force",
+        // What helps depends on where the figures come from, which the library does not know: in the
+        // place of its advice.
+        EstimateError::TooFar { .. } if is_sampled => anyhow!(
+            "{error}: read more of it with --for TIME or --max-documents N, or estimate all the same with --force"
         ),
-        EstimateError::TooFar { .. } => anyhow::Error::from(error)
-            .context("take a longer run, or estimate all the same with --force"),
+        EstimateError::TooFar { .. } => {
+            anyhow!("{error}: take a longer run, or estimate all the same with --force")
+        }
         _ => error.into(),
     })?;
     if let Some(dir) = &args.plot {
@@ -236,14 +241,14 @@ fn from_sample(
     }
     // Standard input can be read once and in its own order only, so it is not shuffled.
     let is_stdin = sources.iter().any(|source| source.as_os_str() == "-");
-    let mut loader = args.source.resolve(&sources)?.builder().build()?;
+    let mut loader = args.source.resolve(&sources)?.loader()?;
     let is_all_asked_for = asked(args).is_none() && args.look_at.is_none();
     let small = SMALL * threads().get() as u64;
     let is_small = loader.total_bytes().is_some_and(|bytes| bytes <= small);
     let is_in_order = is_all_asked_for && is_small;
     if !is_stdin && !is_in_order {
         args.source.draw_in_little_memory(args.seed);
-        loader = args.source.resolve(&sources)?.builder().build()?;
+        loader = args.source.resolve(&sources)?.loader()?;
     }
     let look = Look {
         documents: args.look_at,

@@ -21,6 +21,7 @@ use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
 use crate::knowledge_base::DirectoryArgs;
 use crate::machine;
+use crate::numbers::ngram_order;
 use crate::prediction::GenerationArgs;
 use crate::trained_run::TrainedRun;
 
@@ -35,8 +36,8 @@ use crate::trained_run::TrainedRun;
 /// the head, which counts the n-grams inside the patterns: of the lowest level, of all, with a cache
 /// of the document, and with KATO's predictions; and whether its probabilities are what they say.
 ///
-/// With --json one JSON object on standard output tells all counts. Progress goes to standard
-/// error.
+/// With --json one JSON object on standard output tells all counts: documents, failed, tokens, generation,
+/// levels, code_length and head. Progress goes to standard error.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Where the training corpus lies now, if it was moved. Default: where it was.
@@ -57,15 +58,15 @@ pub(crate) struct Args {
     /// Ask each level about this many tokens what comes next, and about the same share of its chunks.
     /// Which ones is spread evenly over the documents. A question takes a millisecond or two of a core
     /// at a million patterns.
-    #[arg(long, value_name = "N", default_value_t = 50_000)]
+    #[arg(long, value_name = "N", default_value_t = 50_000, value_parser = clap::value_parser!(u64).range(1..))]
     max_questions: u64,
     /// Predictions of an answer.
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
     max_predictions: u64,
     #[command(flatten)]
     generation: GenerationArgs,
     /// Tokens of the longest n-grams of the baseline.
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = ngram_order)]
     ngram_order: usize,
     /// Leave out the head, which takes memory and time in proportion to the n-grams of the patterns.
     #[arg(long)]

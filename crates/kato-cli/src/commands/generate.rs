@@ -76,9 +76,10 @@ pub(crate) struct Args {
     stop: Vec<String>,
     #[command(flatten)]
     generation: GenerationArgs,
-    /// Memory for what is loaded, such as 1GiB. Where more would have to be, the index is written first,
-    /// with 4 bytes for each pattern of two levels on top, and asked instead: as exact, and slower the
-    /// less of it stays in memory. Not with --head, which counts all patterns.
+    /// Memory for what is loaded, such as 1GiB. Where the patterns need more, the index is written first
+    /// and asked instead of them. Writing it takes this memory, and 4 bytes for each pattern of two levels
+    /// beside. The answers are the same; they take longer where less of the index stays in memory.
+    /// Not with --head, which counts all patterns.
     #[arg(long, value_name = "SIZE", conflicts_with = "head", value_parser = crate::byte_size::memory)]
     memory: Option<ByteSize>,
     /// Tell of every span which patterns and documents it is from.
@@ -106,8 +107,41 @@ pub(crate) fn main(args: &Args) -> ExitCode {
     exit_code(run(args))
 }
 
+/// Refuses options that the strategy does not use.
+fn check(args: &Args) -> Result<()> {
+    use Choose::{Beam, Sample, TopN};
+    let chosen = args.strategy;
+    let unused = [
+        ("--top-k", args.top != 3, matches!(chosen, TopN), "top-n"),
+        (
+            "--temperature",
+            args.temperature != 1.0,
+            matches!(chosen, Sample),
+            "sample",
+        ),
+        (
+            "--top-p",
+            args.top_p != 1.0,
+            args.head && matches!(chosen, Sample),
+            "sample with --head",
+        ),
+        ("--width", args.width != 5, matches!(chosen, Beam), "beam"),
+    ];
+    // What is given as it is by default changes nothing.
+    for (flag, is_changed, is_used, strategy) in unused {
+        if is_changed && !is_used {
+            bail_as!(
+                Usage,
+                "{flag} has no effect: it is for --strategy {strategy}"
+            );
+        }
+    }
+    Ok(())
+}
+
 /// Generates a text and shows it.
 fn run(args: &Args) -> Result<()> {
+    check(args)?;
     if args.head {
         return write(args);
     }

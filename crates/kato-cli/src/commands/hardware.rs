@@ -20,6 +20,7 @@ use crate::hardware::{Analysis, show_step};
 use crate::inspect::show;
 use crate::interrupt::{is_interrupted, on_interrupt};
 use crate::meter::Meter;
+use crate::numbers::{chunk_size, depth};
 use crate::writable::check_directory;
 
 /// Finds out what this machine can do, and predicts the speed of a training and what bounds it.
@@ -60,14 +61,15 @@ pub(crate) struct Args {
     )]
     samples: u64,
     /// Symbols of a pattern in the training that is predicted.
-    #[arg(long, value_name = "N", default_value_t = 8)]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = chunk_size)]
     chunk_size: usize,
     /// Number of its levels.
     #[arg(
         long = "depth",
         alias = "levels",
         value_name = "N",
-        default_value_t = 4
+        default_value_t = 4,
+        value_parser = depth
     )]
     levels: usize,
     /// Tokens of each of its documents.

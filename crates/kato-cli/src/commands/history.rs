@@ -27,10 +27,10 @@ use crate::exit::exit_code;
 /// record into it at once. A record is kept until it is removed, whatever becomes of what was
 /// learned.
 ///
-/// With --json every answer is one JSON object on standard output. list, compare: rows. show: the
-/// run. similar: similar, each with similarity and run. accuracy: seconds, disk_bytes and
-/// memory_bytes, each with runs, mean_percent, median_percent, bias_percent, intervals, covered and
-/// trend, or null. forecast: seconds with value, low and high.
+/// With --json every answer is one JSON object on standard output. list, compare: rows. show: run_id,
+/// recorded, settings, corpus, machine, estimate, outcome and notes. similar: similar, each with
+/// similarity and run. accuracy: seconds, disk_bytes and memory_bytes, each with runs, mean_percent, median_percent, bias_percent, intervals, covered and
+/// trend, or null; without_estimate, runs that had none. forecast: seconds with value, low and high.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -83,15 +83,15 @@ enum Command {
         #[command(flatten)]
         filter: Filter,
     },
-    /// The time of a run by what recorded ones took, also with other settings: by the learn calls
-    /// of a sample.
+    /// Foretells the time of a run from the times of recorded runs, also of such with other settings. Times
+    /// are compared by learn calls: --learns says how many a document of this run makes.
     Forecast {
         #[command(flatten)]
         settings: Settings,
         /// Documents of the run.
         #[arg(long = "documents", alias = "samples", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
         samples: u64,
-        /// Learn calls of a sample. Default: those of the largest run with the same chunk sizes.
+        /// Learn calls of a document. Default: those of the largest run with the same chunk sizes.
         #[arg(long, value_name = "N")]
         learns: Option<f64>,
     },
@@ -177,10 +177,11 @@ use answers::run;
 mod answers {
     //! The answers of the subcommands.
 
+    use std::fs::File;
     use std::io::Write;
     use std::path::Path;
 
-    use anyhow::{Context, Result};
+    use anyhow::{Context, Result, bail};
     use kato_planner::history::record::RunSettings;
     use kato_planner::history::{RunFilter, TrainingHistory};
     use kato_planner::{LearnCallModel, RecordedRun};
@@ -218,6 +219,9 @@ mod answers {
         let (path, json) = (&args.history, args.json);
         if let Command::Import { file } = &args.command {
             return show(&import(path, file)?, json);
+        }
+        if path.is_dir() {
+            bail!("--history {} is a directory: name a file", path.display());
         }
         let mut history = TrainingHistory::open_existing(path)?;
         match &args.command {
@@ -268,6 +272,8 @@ mod answers {
 
     /// Imports a database or a snapshot into a history, which is made where it is missing.
     fn import(path: &Path, file: &Path) -> Result<Imported> {
+        // Before the history is made.
+        File::open(file).with_context(|| format!("{} cannot be read", file.display()))?;
         let mut history = TrainingHistory::open(path)?;
         let is_snapshot = file
             .extension()

@@ -38,7 +38,12 @@ fn run(args: &Args) -> Result<()> {
         Man::new(program::command()).render(&mut page)?;
         return Ok(stdout().write_all(&page)?);
     };
-    write_all(dir).with_context(|| format!("cannot write the manual to {}", dir.display()))
+    write_all(dir).with_context(|| {
+        format!(
+            "--out {}: the manual cannot be written there",
+            dir.display()
+        )
+    })
 }
 
 /// Writes the pages of the program and its commands into a directory, which is made if need be.

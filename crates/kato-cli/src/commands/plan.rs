@@ -189,7 +189,7 @@ fn catalogue(args: &Args) -> Result<Catalogue> {
         return Ok(Catalogue::builtin());
     };
     let shown = file.display();
-    let text = read_text(file).with_context(|| format!("failed to read {shown}"))?;
+    let text = read_text(file).with_context(|| format!("--catalogue {shown} cannot be read"))?;
     Catalogue::from_toml(&text).with_context(|| format!("--catalogue {shown}"))
 }
 
@@ -295,7 +295,7 @@ impl<'a> Drawn<'a> {
         if !is_stdin {
             args.source.draw_by(args.seed);
         }
-        let mut loader = args.source.resolve(sources)?.builder().build()?;
+        let mut loader = args.source.resolve(sources)?.loader()?;
         let mut sampler = TextSampler::new(learner)?;
         let workers = args.workers.unwrap_or_else(machine::threads);
         // A MongoDB takes as long for 500 kB as a directory for some gigabytes.

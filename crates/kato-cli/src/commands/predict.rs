@@ -49,8 +49,8 @@ pub(crate) struct Args {
     /// standard input. Answers are those of --json; the other options hold for all of them.
     #[arg(long, value_name = "FILE", group = "question")]
     batch: Option<PathBuf>,
-    /// Ask with the end of the state alone: its last events of at most this many symbols in all. A state
-    /// several times as long as the patterns takes long, as it resembles most of them alike.
+    /// Ask with the end of the state alone: its last events, of at most this many symbols together. A state
+    /// several times as long as the patterns takes long to answer, as it resembles most patterns equally.
     #[arg(long = "max-symbols", alias = "window", value_name = "N")]
     window: Option<usize>,
     /// KATO's session settings as a JSON object, such as {"recall_threshold": 0.3}.
@@ -58,9 +58,9 @@ pub(crate) struct Args {
     config: Option<String>,
     #[command(flatten)]
     generation: GenerationArgs,
-    /// Memory for what is loaded, such as 1GiB. Where more would have to be, the index is written first,
-    /// with 4 bytes for each pattern of two levels on top, and asked instead: as exact, and slower the
-    /// less of it stays in memory.
+    /// Memory for what is loaded, such as 1GiB. Where the patterns need more, the index is written first
+    /// and asked instead of them. Writing it takes this memory, and 4 bytes for each pattern of two levels
+    /// beside. The answers are the same; they take longer where less of the index stays in memory.
     #[arg(long, value_name = "SIZE", value_parser = crate::byte_size::memory)]
     memory: Option<ByteSize>,
     /// Show this many predictions and futures. Default: 10, and all with --json or --batch.

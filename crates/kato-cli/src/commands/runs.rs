@@ -13,10 +13,12 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Subcommand;
 use kato_model::RunName;
+use kato_runs::{Runs, RunsError};
 
 use crate::backend::Backend;
 use crate::exit::exit_code;
 use crate::inspect::show;
+use crate::patience::patiently;
 use crate::runs::{Deleted, Exported, RunList, RunView, confirm, runs_in};
 
 /// Manages training runs: lists, shows, renames, clones, exports, imports and deletes them.
@@ -115,15 +117,21 @@ pub(crate) fn main(args: &Args) -> ExitCode {
     exit_code(run(args))
 }
 
+/// Asks the place of the runs, and says on standard error when that takes its time.
+fn ask<T>(args: &Args, question: impl FnOnce(&Runs) -> Result<T, RunsError>) -> Result<T> {
+    let runs = runs_in(&args.place)?;
+    let answer = patiently(&format!("waiting for {}", args.place), || question(&runs));
+    Ok(answer?)
+}
+
 /// Runs the subcommand and shows its answer.
 fn run(args: &Args) -> Result<()> {
-    let runs = runs_in(&args.place)?;
     let json = args.json;
     match &args.command {
-        Command::List => show(&RunList::new(runs.list()?), json),
-        Command::Discover => show(&RunList::new(runs.discover()?), json),
+        Command::List => show(&RunList::new(ask(args, Runs::list)?), json),
+        Command::Discover => show(&RunList::new(ask(args, Runs::discover)?), json),
         Command::Show { run } => {
-            let run = runs.show(run)?;
+            let run = ask(args, |runs| runs.show(run))?;
             let problem = run.problem.clone();
             show(&RunView(run), json)?;
             // What is shown of a run that cannot be read is little, and no answer.
@@ -132,20 +140,28 @@ fn run(args: &Args) -> Result<()> {
                 None => Ok(()),
             }
         }
-        Command::Record { run } => show(&RunView(runs.record(run)?), json),
-        Command::Rename { run, name } => show(&RunView(runs.rename(run, name)?), json),
-        Command::Clone { run, name } => show(&RunView(runs.clone_run(run, name)?), json),
-        Command::Export { run, out } => show(&Exported::of(&runs.export(run, out)?), json),
+        Command::Record { run } => show(&RunView(ask(args, |runs| runs.record(run))?), json),
+        Command::Rename { run, name } => {
+            show(&RunView(ask(args, |runs| runs.rename(run, name))?), json)
+        }
+        Command::Clone { run, name } => {
+            show(&RunView(ask(args, |runs| runs.clone_run(run, name))?), json)
+        }
+        Command::Export { run, out } => {
+            let archive = ask(args, |runs| runs.export(run, out))?;
+            show(&Exported::of(&archive), json)
+        }
         Command::Import { export, name } => {
-            show(&RunView(runs.import(export, name.as_ref())?), json)
+            let run = ask(args, |runs| runs.import(export, name.as_ref()))?;
+            show(&RunView(run), json)
         }
         Command::Delete { run, yes } => {
-            let run = runs.show(run)?;
+            let run = ask(args, |runs| runs.show(run))?;
             if !yes {
                 confirm(&run)?;
             }
             // By its id: the run that was shown, and no other that has got its name meanwhile.
-            let deleted = runs.delete(run.manifest.id.as_str())?;
+            let deleted = ask(args, |runs| runs.delete(run.manifest.id.as_str()))?;
             show(&Deleted { deleted }, json)
         }
     }

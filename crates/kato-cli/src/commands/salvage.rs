@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 use indicatif::ProgressBar;
+use kato_store::EmbeddedStore;
 use kato_store::embedded::{Held, SalvageReport, salvage};
 use serde::Serialize;
 
-use crate::exit::exit_code;
+use crate::exit::{bail_as, exit_code};
 use crate::inspect::{View, show};
 
 /// Saves what is whole of a damaged knowledge base: every segment of which each byte is right, with its
@@ -51,6 +52,13 @@ pub(crate) fn main(args: &Args) -> ExitCode {
 
 /// Salvages and says what was saved and what is lost.
 fn run(args: &Args) -> Result<()> {
+    if EmbeddedStore::exists(&args.out) {
+        bail_as!(
+            Conflict,
+            "--out {} is a knowledge base already: name another directory",
+            args.out.display()
+        );
+    }
     let reading = format!("reading {}", args.kb.display());
     let spinner = ProgressBar::new_spinner().with_message(reading);
     spinner.enable_steady_tick(Duration::from_millis(100));

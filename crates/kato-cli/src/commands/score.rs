@@ -15,6 +15,7 @@ use crate::exit::exit_code;
 use crate::head::{ScoreView, Scored};
 use crate::inspect::show;
 use crate::knowledge_base::DirectoryArgs;
+use crate::numbers::ngram_order;
 use crate::open::open_head;
 use crate::text_file::read_text;
 
@@ -45,7 +46,8 @@ pub(crate) struct Args {
         long = "ngram-order",
         alias = "order",
         value_name = "N",
-        default_value_t = 5
+        default_value_t = 5,
+        value_parser = ngram_order
     )]
     order: usize,
     /// Count the patterns of this many levels only, from the lowest up. Default: of all.

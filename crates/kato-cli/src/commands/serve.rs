@@ -7,6 +7,8 @@
 
 mod environment;
 
+use std::cell::Cell;
+use std::fs;
 use std::io::{Write, stdout};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -21,10 +23,11 @@ use kato_model::KatoGeneration;
 use kato_prediction::config::DEFAULT_GENERATION;
 use kato_server::{Server, ServerBuilder};
 use kato_service::{Service, ServiceOptions};
+use kato_store::EmbeddedStore;
 use tokio::sync::Notify;
 
 use crate::byte_size::ByteSize;
-use crate::exit::failed;
+use crate::exit::{bail_as, failed};
 use crate::interrupt::{Told, on_interrupt};
 use crate::machine;
 use crate::memory_limit::memory_limit;
@@ -216,9 +219,12 @@ pub(crate) fn main(args: &Args) -> ExitCode {
 
 /// Opens the service and serves it until a signal comes.
 fn run(args: &Args) -> Result<()> {
+    check_directories(args)?;
+    let tokens = args.token_file.as_deref().map(read_tokens).transpose()?;
+    let made = args.data.as_deref().filter(|dir| !dir.exists());
     // Until the service is open, Ctrl-C ends the process at once.
     let service = open(args)?;
-    let server = configure(Server::builder(service), args)?;
+    let server = configure(Server::builder(service), args, tokens.unwrap_or_default())?;
     let stop = Arc::new(Notify::new());
     let stopping = Arc::clone(&stop);
     // A permit is kept, so a signal before the server waits for it is not lost.
@@ -233,10 +239,12 @@ fn run(args: &Args) -> Result<()> {
         .enable_all()
         .build()
         .context("failed to start the threads of the server")?;
+    let listens = Cell::new(false);
     let served = runtime.block_on(async {
         // The line on standard output is a promise: clients that wait for it can connect, and with
         // port 0 it is how they learn the port.
         let server = server.bind().await?;
+        listens.set(true);
         // A closed standard output must not end a server.
         drop(writeln!(
             stdout(),
@@ -251,6 +259,10 @@ fn run(args: &Args) -> Result<()> {
     });
     // Everything is closed by now: threads that only read are not waited for.
     runtime.shutdown_background();
+    if let Some(dir) = made.filter(|_| !listens.get()) {
+        // Nobody could teach it anything. The error of the server is the one to tell.
+        drop(fs::remove_dir_all(dir));
+    }
     served
 }
 
@@ -301,7 +313,7 @@ fn knowledge_memory(args: &Args) -> Result<usize> {
 }
 
 /// Sets what the arguments say of the server.
-fn configure(server: ServerBuilder, args: &Args) -> Result<ServerBuilder> {
+fn configure(server: ServerBuilder, args: &Args, tokens: Vec<String>) -> Result<ServerBuilder> {
     let mut server = server
         .with_addr(args.addr)
         .with_max_body_bytes(bytes("--max-body", args.max_body)?)
@@ -333,12 +345,26 @@ fn configure(server: ServerBuilder, args: &Args) -> Result<ServerBuilder> {
     server = hosts.fold(server, ServerBuilder::with_allowed_host);
     let origins = args.allow_origin.iter();
     server = origins.fold(server, ServerBuilder::with_allowed_origin);
-    if let Some(file) = &args.token_file {
-        server = read_tokens(file)?
-            .into_iter()
-            .fold(server, ServerBuilder::with_token);
+    Ok(tokens.into_iter().fold(server, ServerBuilder::with_token))
+}
+
+/// Refuses places that are something else, before anything is made there.
+fn check_directories(args: &Args) -> Result<()> {
+    let directories = [("--data", &args.data), ("--backups", &args.backups)];
+    for (flag, dir) in directories {
+        let Some(dir) = dir else { continue };
+        let shown = dir.display();
+        if dir.is_file() {
+            bail_as!(Other, "{flag} {shown} is a file: name a directory");
+        }
+        if EmbeddedStore::exists(dir) {
+            bail_as!(
+                Conflict,
+                "{flag} {shown} is a knowledge base: name a directory that is the server's own"
+            );
+        }
     }
-    Ok(server)
+    Ok(())
 }
 
 /// Returns the scheme of the server's address.

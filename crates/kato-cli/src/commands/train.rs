@@ -16,23 +16,26 @@
 
 mod outcome;
 
+use std::fs;
 use std::io::{Write, stderr};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::ignored::by_reason;
 use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
 use kato_prediction::Cancel;
 use kato_prediction::disk::BuildOptions;
 use kato_runs::manifest::CorpusDigest;
-use kato_runs::{Destination, Position, TrainingRun};
+use kato_runs::{Destination, Position, RunsError, TrainingRun};
 use kato_scheduler::{
-    Checkpoint, Distribution, RunConfiguration, TrainingOptions, TrainingReport, Workers,
+    Checkpoint, Distribution, RunConfiguration, TrainError, TrainingEvent, TrainingOptions,
+    TrainingReport, Workers,
 };
+use kato_store::PatternStore;
 use serde_json::json;
 
 use self::outcome::Outcome;
@@ -43,7 +46,9 @@ use crate::history::{HistoryArgs, Recorder, RunFacts};
 use crate::interrupt::{INTERRUPTED, is_interrupted, on_interrupt};
 use crate::learning::{LearningArgs, RecordingArgs, leaves_out};
 use crate::memory_limit::{default_budget, default_ceiling};
+use crate::numbers::share;
 use crate::output::{stdout, unless_reader_gone};
+use crate::patience::Watch;
 use crate::remote;
 use crate::source::{SOURCE_HELP, SourceArgs, Sources};
 use crate::training::destination::DestinationArgs;
@@ -61,14 +66,15 @@ use crate::{program, repository};
 /// Ctrl-C or even kill -9, and goes on with the same command and --resume to the same result. Look
 /// into the knowledge base with `kato inspect`, also while it is being trained.
 ///
-/// With --json one JSON object on standard output tells the result: documents, errors, tokens, rates,
-/// the levels with their patterns, what the rules left out, bytes on the disk, and where the time
-/// went: starved_share is the part of it that learning waited for documents; with --profile also
-/// what bounds the run, under the key profile; peak_memory_bytes of this process; forecast, where
-/// there was one, with value, low, high, error and covered; recorded, the id in the history; index,
-/// where one was written, with patterns, bytes and seconds; occurrences, where they were asked for, as
-/// `kato index` tells them.
-/// Progress goes to standard error.
+/// With --json one JSON object on standard output tells the result: samples_processed, samples_attempted,
+/// session_documents and held_out_documents; blank_records, short_records and ignored_files; errors,
+/// bad_records, failures, retries, stalls and worker_restarts; tokens, dropped and left_out_share; levels;
+/// complete, and how it ended; total_time_seconds, tokens_per_sec, rate_samples_per_sec, stage_seconds,
+/// and starved_share, the part of the time that learning waited for documents; num_workers and
+/// distribution; disk_bytes, and peak_memory_bytes of this process; server, of a run into one; where they
+/// were asked for, profile, what bounds the run, recorded, the id in the history, and occurrences, as `kato
+/// index` tells them; forecast, where there was one, with value, low, high, error and covered; index, where
+/// one was written, with patterns, bytes and seconds. Progress goes to standard error.
 ///
 /// What was interrupted (exit code 130) is ready to be resumed. A stop takes 5 seconds at most: work
 /// that is not done by then, such as requests to a slow server, is left to --resume.
@@ -107,7 +113,7 @@ pub(crate) struct Args {
     max_documents: Option<u64>,
     /// Hold out this share of the documents, chosen by hash, for `kato evaluate`: 0.05 is every
     /// twentieth.
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
     hold_out: Option<f64>,
     /// Decides which documents are held out.
     #[arg(long, value_name = "N", default_value_t = 0, requires = "hold_out")]
@@ -198,6 +204,7 @@ fn run(args: &Args) -> Result<ExitCode> {
     let configuration = RunConfiguration::from_learner(&learner).with_split(split(args));
     let mut options = options(args, &destination)?;
     options.probe = probe;
+    let begun = args.destination.new_directory();
     let (mut run, mut loader) = args.destination.open(
         destination,
         &learner,
@@ -215,7 +222,11 @@ fn run(args: &Args) -> Result<ExitCode> {
     let facts = facts(args, &configuration, &loader);
     let ignored = by_reason(loader.ignored_files());
     let forecast = plan.or_else(|| recorder.as_ref()?.forecast(&facts));
-    let (report, profile) = train(args, &mut run, &mut loader, &learner, &options, forecast)?;
+    let trained = train(args, &mut run, &mut loader, &learner, &options, forecast);
+    let (report, profile) = match trained {
+        Err(error) => return Err(forgotten(begun, run, error)),
+        trained => trained?,
+    };
     // Also of a part of the corpus, where no more was asked for.
     let (mut index, mut occurrences) = (Ok(None), Ok(None));
     if !is_interrupted() {
@@ -314,7 +325,17 @@ fn train(
     let mut profiling = args
         .profile
         .start(&options.probe, Path::new(&run.place()))?;
+    let watch = Watch::new(reporter.voice());
+    let waited_for = match args.destination.kind() {
+        "embedded" => "waiting for more of the corpus",
+        _ => "waiting for more of the corpus, or for the server",
+    };
+    watch.note(waited_for);
     let on_event = |event| {
+        watch.note(match &event {
+            TrainingEvent::Counting => "counting distinct patterns",
+            _ => waited_for,
+        });
         reporter.show(&event);
         if let Some(profiling) = &mut profiling {
             profiling.note(&event);
@@ -326,6 +347,29 @@ fn train(
     // first, then that of the profile.
     let profile = profiling.map(|profiling| profiling.finish(report.as_ref().ok()));
     Ok((report?, profile.transpose()?))
+}
+
+/// Removes the directory of a run that ended because its corpus could not be read from the beginning:
+/// the same command is the way on, and not --resume.
+fn forgotten(begun: Option<PathBuf>, run: TrainingRun, error: Error) -> Error {
+    let is_unread = match error.downcast_ref() {
+        Some(RunsError::Train(error)) => matches!(error, TrainError::Load(_)),
+        _ => matches!(error.downcast_ref(), Some(TrainError::Load(_))),
+    };
+    let position = run
+        .store()
+        .map(|store| Checkpoint::from_json(&store.checkpoint()));
+    let is_empty = match position {
+        Some(Ok(None)) => true,
+        Some(Ok(Some(checkpoint))) => checkpoint.cursor.documents() == 0,
+        Some(Err(_)) | None => false,
+    };
+    if let Some(dir) = begun.filter(|_| is_unread && is_empty) {
+        drop(run);
+        // The error of the run is the one to tell.
+        drop(fs::remove_dir_all(dir));
+    }
+    error
 }
 
 /// Says at the beginning what the options leave out of every document; how much that is, the summary

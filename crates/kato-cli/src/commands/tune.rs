@@ -91,8 +91,8 @@ pub(crate) struct Args {
     /// Text on which quality is measured.
     #[arg(long, value_name = "SIZE", default_value = "200kB")]
     held_out: ByteSize,
-    /// Tokens that are asked about in the last round, and in each round before a quarter as many; 0
-    /// measures no quality.
+    /// Tokens whose prediction is tried in the last round. Every round tries a quarter as many as the next
+    /// one. 0 measures no quality.
     #[arg(long, value_name = "N", default_value_t = 2_000)]
     questions: u64,
     /// Rounds of successive halving.
@@ -261,7 +261,7 @@ fn trials(args: &mut Args, stop: &StopSignal) -> Result<Trials> {
     if !sources.iter().any(|source| source.as_os_str() == "-") {
         args.source.draw_by(args.seed);
     }
-    let mut loader = args.source.resolve(&sources)?.builder().build()?;
+    let mut loader = args.source.resolve(&sources)?.loader()?;
     let digest = CorpusDigest::from_identity(&loader.identity()).digest;
     let rules = args.learning.to_flags().join(" ");
     let (text, held_out) = (args.text.0, args.held_out.0);

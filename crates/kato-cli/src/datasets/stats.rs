@@ -67,7 +67,7 @@ impl DatasetStats {
     ) -> Result<Self> {
         let start = Instant::now();
         // Within the measured time: listing a remote source is part of reading it.
-        let mut loader = sources.builder().build()?;
+        let mut loader = sources.loader()?;
         let mut reading = Reading {
             repeats: with_repeats.then(RepeatCounter::default),
             ..Reading::default()

@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::RunFacts;
 use crate::forecast::Forecast;
 use crate::machine;
+use crate::writable::check_file;
 
 /// A history that runs are recorded in.
 #[derive(Debug)]
@@ -29,6 +30,7 @@ impl Recorder {
     ///
     /// When the file is none of ours, or cannot be written.
     pub(crate) fn open(path: &Path) -> Result<Self> {
+        check_file("--history", path)?;
         let failed = || format!("--history {}", path.display());
         let mut history = TrainingHistory::open(path).with_context(failed)?;
         // Here and not when the run is done.

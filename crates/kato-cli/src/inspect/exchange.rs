@@ -131,7 +131,8 @@ pub(crate) fn export(
     let exported = if file == Path::new("-") {
         lines(&mut stdout())
     } else {
-        write_whole(file, written).with_context(|| format!("{} was not written", file.display()))
+        write_whole(file, written)
+            .with_context(|| format!("--export {} was not written", file.display()))
     };
     bar.finish_and_clear();
     Ok(Exported {
@@ -167,7 +168,8 @@ pub(crate) fn import(
             let file = open_unless(file, &|| stop.is_stopped())?;
             Ok((file.metadata()?.len(), file))
         };
-        let (length, opened) = open().with_context(|| format!("cannot open {}", file.display()))?;
+        let (length, opened) =
+            open().with_context(|| format!("--import {} cannot be opened", file.display()))?;
         bar.set_length(length);
         let patterns = Monitored::new(opened, Unit::Bytes, &bar, stop);
         let imported = match form {

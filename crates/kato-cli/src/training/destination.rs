@@ -4,10 +4,11 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use clap::error::{Error, ErrorKind};
 use indicatif::HumanCount;
+use kato_advice::ErrorClass;
 use kato_client::{KatoClient, RetryPolicy, SessionOptions};
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::StreamingDatasetLoader;
@@ -24,8 +25,10 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::backend::{Backend, warn_of_recovery};
+use crate::exit::CommandError;
 use crate::indexing;
 use crate::occurrences::{self, Kept};
+use crate::patience::patiently;
 use crate::report;
 use crate::tokens::read_tokens;
 use crate::trained_run::check_readable_again;
@@ -55,8 +58,8 @@ pub(crate) struct DestinationArgs {
     /// count` and `kato trace`. The corpus is read once more for it.
     #[arg(long)]
     occurrences: bool,
-    /// Name of the run, with which its node ids and databases begin. Default: a new name. Needed
-    /// to resume. Not for embedded.
+    /// For kato and mongodb: name of the run, with which its node ids and databases begin. Default: a
+    /// new name. Needed to resume.
     #[arg(long, value_name = "NAME")]
     run: Option<RunName>,
     /// For kato: documents that go to the server together. A run that is resumed keeps what it was
@@ -135,26 +138,8 @@ impl DestinationArgs {
     ///
     /// A wrong usage, with what to say instead.
     pub(crate) fn check(&mut self, resume: bool) -> Result<(), Error> {
-        let wrong = |text: &str| Err(Error::raw(ErrorKind::ArgumentConflict, format!("{text}\n")));
+        let wrong = |text: &str| Err(Error::raw(ErrorKind::ArgumentConflict, text));
         match self.backend() {
-            Backend::Embedded(_) if self.run.is_some() => {
-                wrong("--run is for kato and mongodb: the name of an embedded run is its directory")
-            }
-            Backend::Embedded(_) | Backend::Mongodb(_) if self.state.is_some() => {
-                wrong("--state is for kato: other backends keep the position themselves")
-            }
-            Backend::Embedded(_) | Backend::Mongodb(_) if self.reteach.is_some() => {
-                wrong("--reteach is for kato: other backends lose nothing")
-            }
-            Backend::Embedded(_) | Backend::Kato(_) if self.sharded => {
-                wrong("--sharded is for mongodb")
-            }
-            Backend::Kato(_) | Backend::Mongodb(_) if self.index || self.no_index => wrong(
-                "--index and --no-index are for embedded: only a knowledge base in a directory has one",
-            ),
-            Backend::Kato(_) | Backend::Mongodb(_) if self.occurrences => wrong(
-                "--occurrences is for embedded: only a knowledge base in a directory keeps them",
-            ),
             Backend::Kato(_) | Backend::Mongodb(_) if self.run.is_none() && resume => {
                 wrong("--resume and --add need the name of the run: --run NAME")
             }
@@ -174,14 +159,18 @@ impl DestinationArgs {
         backend.unwrap_or_else(|| Backend::Embedded(kb()))
     }
 
+    /// Returns the directory that the run will make, if it makes one.
+    pub(crate) fn new_directory(&self) -> Option<PathBuf> {
+        match self.backend() {
+            Backend::Embedded(dir) => Some(dir).filter(|dir| !dir.exists()),
+            Backend::Kato(_) | Backend::Mongodb(_) => None,
+        }
+    }
+
     /// Returns the kind of place that the knowledge goes to, for a history.
     #[must_use]
     pub(crate) fn kind(&self) -> &'static str {
-        match self.backend() {
-            Backend::Embedded(_) => "embedded",
-            Backend::Kato(_) => "kato",
-            Backend::Mongodb(_) => "mongodb",
-        }
+        self.backend().kind()
     }
 
     /// Returns the name of the run; empty for an embedded one, which has none.
@@ -212,7 +201,14 @@ impl DestinationArgs {
     pub(crate) fn check_files(&self, destination: &Destination) -> Result<()> {
         let state = match self.backend() {
             // All files lie in the directory, which is made first of all.
-            Backend::Embedded(_) => return Ok(()),
+            Backend::Embedded(dir) => {
+                ensure!(
+                    !dir.is_file(),
+                    "--kb {} is a file: name a directory",
+                    dir.display()
+                );
+                return Ok(());
+            }
             Backend::Kato(_) => Some(self.state()),
             Backend::Mongodb(_) => None,
         };
@@ -332,9 +328,12 @@ impl DestinationArgs {
             }
         }
         let mut missing = None;
-        let opened = TrainingRun::open(destination, learner, configuration, start, |position| {
-            let loader = loader_at(position).and_then(|loader| self.readable_for(loader));
-            loader.inspect_err(|error| missing = Some(format!("{error:#}")))
+        let waited_for = format!("waiting for {} and the corpus to be opened", self.backend());
+        let opened = patiently(&waited_for, || {
+            TrainingRun::open(destination, learner, configuration, start, |position| {
+                let loader = loader_at(position).and_then(|loader| self.readable_for(loader));
+                loader.inspect_err(|error| missing = Some(format!("{error:#}")))
+            })
         });
         let (run, loader) =
             opened.map_err(|error: anyhow::Error| self.explained(error, missing))?;
@@ -361,6 +360,12 @@ impl DestinationArgs {
             (Some(_), backend @ Backend::Kato(_)) => {
                 return error.context(format!("run {} on {backend}", self.run()));
             }
+            (Some(RunsError::Open(_)), Backend::Embedded(dir)) if !dir.exists() => {
+                return error.context(format!(
+                    "--kb {} cannot be made: choose another place",
+                    dir.display()
+                ));
+            }
             // The damage alone would not say why it is not learned again.
             (Some(RunsError::Open(_)), _) if let Some(missing) = missing => {
                 return error.context(format!(
@@ -371,12 +376,22 @@ impl DestinationArgs {
         };
         match (exists, self.backend()) {
             (false, _) => error,
-            (true, Backend::Embedded(_)) => {
-                error.context("--resume goes on with an existing knowledge base")
-            }
-            (true, _) => error.context("--resume goes on with an existing run"),
+            (true, Backend::Embedded(dir)) => taken(format!(
+                "{} is a knowledge base already: go on with --resume, or name another place with --kb",
+                dir.display()
+            )),
+            (true, backend) => taken(format!(
+                "run {} is in {backend} already: go on with --resume, or give another --run",
+                self.run()
+            )),
         }
     }
+}
+
+/// Returns the error of a new run whose place is taken.
+fn taken(text: String) -> anyhow::Error {
+    let class = ErrorClass::Conflict;
+    CommandError { class, text }.into()
 }
 
 /// The shortest time-out of an answer: a patience shorter than this bounds attempts, not an answer.

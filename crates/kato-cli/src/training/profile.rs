@@ -48,12 +48,21 @@ pub(crate) struct ProfileArgs {
     #[arg(long, value_name = "FILE", requires = "profile")]
     report: Vec<ReportFile>,
     /// Seconds between two looks at the machine.
-    #[arg(long, value_name = "SECONDS", default_value = "1", requires = "profile", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "1", requires = "profile", value_parser = interval)]
     profile_interval: Duration,
     /// Put the verdict to the test: five seconds into the run, slow the stage that seems to bound
     /// it by a third, off and on for a minute, and see whether the run follows.
     #[arg(long, requires = "profile")]
     confirm: bool,
+}
+
+/// Parses the time between two looks.
+fn interval(text: &str) -> Result<Duration, String> {
+    let interval = seconds(text)?;
+    match (Duration::from_millis(10)..=Duration::from_hours(1)).contains(&interval) {
+        true => Ok(interval),
+        false => Err("give 0.01 to 3600 seconds".to_owned()),
+    }
 }
 
 /// A file for a profile, with the form that its ending names.

@@ -73,6 +73,15 @@ impl Reporter {
         self
     }
 
+    /// Returns what tells notices also from another thread.
+    pub(crate) fn voice(&self) -> impl Fn(&str) + Send + use<> {
+        let (is_json, say) = (self.mode == ProgressMode::Json, self.meter.voice());
+        move |text| match is_json {
+            true => say(&json!({"event": "notice", "text": text}).to_string()),
+            false => say(text),
+        }
+    }
+
     /// Shows one event.
     pub(crate) fn show(&mut self, event: &TrainingEvent) {
         if self.mode == ProgressMode::Json {

@@ -212,7 +212,9 @@ impl Journal {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(error).with_context(|| format!("failed to read {shown}")),
+            Err(error) => {
+                return Err(error).with_context(|| format!("--journal {shown} cannot be read"));
+            }
         };
         let mut known = BTreeMap::new();
         let mut whole = 0;

@@ -11,3 +11,5 @@ mod place;
 #[path = "../support/program.rs"]
 mod program;
 mod remote;
+#[path = "../support/waits.rs"]
+mod waits;

@@ -48,7 +48,7 @@ fn what_is_not_there_is_an_error_that_says_what_is() {
     }
     check(
         &["--kb", "kb", "--import", "nothing.jsonl"],
-        "error: cannot open nothing.jsonl: No such file or directory (os error 2)",
+        "error: --import nothing.jsonl cannot be opened: No such file or directory (os error 2)",
     );
 }
 

@@ -18,3 +18,5 @@ mod occurrences;
 mod program;
 mod programs;
 mod text;
+#[path = "../support/waits.rs"]
+mod waits;

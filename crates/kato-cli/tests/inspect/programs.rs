@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::program::kato;
+use crate::waits::beside_waits;
 
 /// A folder with a corpus; programs run in it, so that their output names no path of this machine.
 pub(crate) struct Workplace(TempDir);
@@ -80,7 +81,7 @@ impl Workplace {
         let output = self.run(name, arguments);
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success(), "{name} {arguments:?}: {stderr}");
-        assert_eq!(stderr, "", "{name} {arguments:?}");
+        assert_eq!(beside_waits(&stderr), "", "{name} {arguments:?}");
         String::from_utf8(output.stdout).unwrap()
     }
 

@@ -35,7 +35,7 @@ fn a_finished_run_is_neither_overwritten_nor_mixed_nor_changed() {
         (
             "corpus.jsonl",
             &[],
-            &["already exists at undisturbed", "--resume"],
+            &["undisturbed is a knowledge base already", "--resume"],
         ),
         (
             "corpus.jsonl",

@@ -50,8 +50,11 @@ fn a_token_file_must_hold_tokens() {
     fs::write(dir.path().join("empty"), "\n  \n").unwrap();
     fs::write(dir.path().join("odd"), "good\nnot so good\n").unwrap();
     for (file, expected) in [
-        ("missing", "error: failed to read the tokens in missing: "),
-        ("empty", "error: empty holds no token: write one a line"),
+        ("missing", "error: --token-file missing cannot be read: "),
+        (
+            "empty",
+            "error: --token-file empty holds no token: write one a line",
+        ),
         (
             "odd",
             "error: accept bearer token number 1 (from 0): it must be visible ASCII characters",
@@ -72,7 +75,7 @@ fn data_that_is_no_directory_is_an_error() {
     let (code, message) = refused(dir.path(), &["--data", "file", "--addr", "127.0.0.1:0"]);
     assert_eq!(code, Some(1));
     assert!(
-        message.starts_with("error: create file/nodes: "),
+        message.starts_with("error: --data file is a file: name a directory"),
         "{message}"
     );
 }

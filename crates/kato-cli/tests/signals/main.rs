@@ -37,5 +37,7 @@ mod serving;
 mod signal;
 mod stock;
 mod training;
+#[path = "../support/waits.rs"]
+mod waits;
 #[path = "../kill/workplace.rs"]
 mod workplace;

@@ -29,7 +29,7 @@ fn what_is_there_is_not_overwritten() {
     let again = again.unwrap();
     assert_eq!(again.status.code(), Some(6));
     assert!(
-        stderr(&again).contains("--resume goes on with an existing knowledge base"),
+        stderr(&again).contains("kb is a knowledge base already: go on with --resume"),
         "{}",
         stderr(&again)
     );

@@ -24,4 +24,6 @@ mod report;
 mod stock;
 mod surroundings;
 mod usage;
+#[path = "../support/waits.rs"]
+mod waits;
 mod workers;

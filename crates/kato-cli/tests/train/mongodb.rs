@@ -91,7 +91,7 @@ fn a_run_goes_on_is_copied_and_deleted() {
     let again = place.train("corpus.jsonl", &again).output().unwrap();
     assert_eq!(again.status.code(), Some(6));
     assert!(
-        stderr(&again).contains("--resume goes on with an existing run"),
+        stderr(&again).contains(" already: go on with --resume, or give another --run"),
         "{}",
         stderr(&again)
     );

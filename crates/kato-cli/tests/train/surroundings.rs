@@ -3,8 +3,11 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::os::unix::ffi::OsStrExt;
-use std::process::Output;
+use std::process::{Output, Stdio};
+use std::thread;
 
 use serde_json::Value;
 
@@ -154,5 +157,80 @@ fn errors_speak_of_options_and_not_of_methods() {
         for theirs in ["with_", "::", "()"] {
             assert!(!message.contains(theirs), "{arguments:?}: {message}");
         }
+    }
+}
+
+#[test]
+fn what_is_waited_for_is_said_while_it_is_waited_for() {
+    let place = Place::new();
+    // Takes connections, and never answers.
+    let mute = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = mute.local_addr().unwrap();
+    let (server, database) = (
+        format!("kato:http://{address}"),
+        format!("mongodb://{address}"),
+    );
+    let pipe = "waiting for more of the corpus";
+    let cases: [(&str, &[&str], &str); 7] = [
+        ("train", &["-", "--kb", "piped"], pipe),
+        ("train", &["-", "--kb", "quiet", "--quiet"], pipe),
+        (
+            "train",
+            &["corpus.jsonl", "--backend", &server],
+            "waiting for kato:http://",
+        ),
+        (
+            "train",
+            &["corpus.jsonl", "--backend", &database],
+            "waiting for mongodb://",
+        ),
+        (
+            "analyze",
+            &["--kb", &database, "--run", "r"],
+            "waiting for r in mongodb://",
+        ),
+        (
+            "runs",
+            &["list", "--in", &database],
+            "waiting for mongodb://",
+        ),
+        ("datasets", &["head", "-"], "reading the sources"),
+    ];
+    thread::scope(|scope| {
+        for (name, arguments, expected) in cases {
+            let mut command = place.command(name, arguments);
+            scope.spawn(move || {
+                let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+                let mut line = String::new();
+                BufReader::new(child.stderr.take().unwrap())
+                    .read_line(&mut line)
+                    .unwrap();
+                let is_waiting = child.try_wait().unwrap().is_none();
+                child.kill().unwrap();
+                child.wait().unwrap();
+                assert!(
+                    line.starts_with(expected) && is_waiting,
+                    "{arguments:?}: {line}"
+                );
+            });
+        }
+    });
+}
+
+#[test]
+fn a_run_whose_corpus_cannot_be_read_from_its_beginning_leaves_nothing() {
+    let place = Place::new();
+    fs::write(place.path("empty.txt"), "").unwrap();
+    fs::write(place.path("broken.jsonl"), "{\n").unwrap();
+    let before = fs::read_dir(place.path("")).unwrap().count();
+    for arguments in [
+        &["empty.txt"][..],
+        &["broken.jsonl"],
+        &["corpus.jsonl", "--field", "nowhere"],
+    ] {
+        let output = place.command("train", arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        let left = fs::read_dir(place.path("")).unwrap().count();
+        assert_eq!(left, before, "{arguments:?}");
     }
 }

@@ -24,7 +24,7 @@ fn destinations_that_do_not_go_together_are_refused() {
     let place = Place::new();
     let server = "kato:http://127.0.0.1:9";
     let database = "mongodb://127.0.0.1:9";
-    let forms = "use embedded:DIR, kato:URL, or mongodb:URI";
+    let forms = "use embedded:DIR, kato:URL (http://… or https://…), or mongodb:URI";
     for (arguments, expected) in [
         (&["--backend", "my-kb"][..], forms),
         (&["--backend", "embedded:"], forms),
@@ -40,7 +40,7 @@ fn destinations_that_do_not_go_together_are_refused() {
         ),
         (
             &["--backend", "embedded:a", "--run", "wiki"],
-            "the name of an embedded run is its directory",
+            "--run is for kato and mongodb",
         ),
         (
             &["--kb", "a", "--run", "wiki"],
@@ -52,6 +52,10 @@ fn destinations_that_do_not_go_together_are_refused() {
             "--state is for kato",
         ),
         (&["--kb", "a", "--sharded"], "--sharded is for mongodb"),
+        (
+            &["--kb", "a", "--patience", "3"],
+            "--patience is for kato and mongodb",
+        ),
         (
             &["--backend", server, "--sharded"],
             "--sharded is for mongodb",
@@ -109,7 +113,18 @@ fn values_that_are_none_are_refused() {
             &["--memory", "10"],
             "that is 10 bytes: write the unit, as in 10MiB",
         ),
-        (&["--levels", "0"], "a pattern needs at least 2 symbols"),
+        (
+            &["--levels", "0"],
+            "--levels 0: chunk size 0 of node0 is too small: a pattern needs at least 2 symbols",
+        ),
+        (
+            &["--levels", "-3"],
+            "invalid value '-3' for '--levels': it takes no number below 0",
+        ),
+        (
+            &["--hold-out", "1.5"],
+            "invalid value '1.5' for '--hold-out <SHARE>'",
+        ),
         (&["--fail-on-errors"], "--skip-errors"),
         (
             &["--stall-timeout", "soon"],

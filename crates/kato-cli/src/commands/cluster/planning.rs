@@ -12,6 +12,8 @@ use serde_json::json;
 use super::answers::{Answer, when};
 use crate::exit::bail_as;
 use crate::learning::{LearningArgs, RecordingArgs};
+use crate::numbers::share;
+use crate::patience::patiently;
 use crate::remote;
 use crate::source::{SOURCE_HELP, Source, SourceArgs};
 
@@ -45,7 +47,7 @@ pub(super) struct PlanArgs {
     #[arg(long, value_name = "N", alias = "max-samples")]
     max_documents: Option<u64>,
     /// Hold out this share of the documents, as in `kato train`.
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
     hold_out: Option<f64>,
     /// Decides which documents are held out.
     #[arg(long, value_name = "N", default_value_t = 0, requires = "hold_out")]
@@ -95,7 +97,7 @@ pub(super) async fn make_plan(cluster: &Cluster, args: &PlanArgs) -> Result<Answ
     if let Some(documents) = args.max_documents {
         builder = builder.with_max_documents(documents);
     }
-    let loader = builder.build()?;
+    let loader = patiently("waiting for the sources to be opened", || builder.build())?;
     if loader.identity().skips_records() {
         bail_as!(
             Usage,

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Writes tables of the documents anew, by the commands that print them.
+
+    benches/write_docs.py PAGE WORDS
+
+Every table below a comment `<!-- written by: COMMAND -->` whose command holds WORDS is replaced by the one with the same head that the
+command prints, with the day, the machine and its load before. Commands run in the root of the checkout; `$KB` and the like come from the
+environment. A quiet machine gives quiet figures.
+"""
+
+import datetime
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE = r"(?:^\|.*\n)+"
+# A command, what is said of when and where, and the table.
+MADE = re.compile(rf"^<!-- written by: (?P<command>.*?) -->\n\n(?P<when>Written .*\n\n)?(?P<table>{TABLE})", flags=re.M)
+
+
+def when():
+    """Return the day, the machine and its load."""
+    cpu = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), flags=re.M)
+    load = os.getloadavg()[0]
+    day = datetime.date.today()
+    return f"Written {day.day} {day:%B %Y}, {os.cpu_count()} cores of {cpu.group(1) if cpu else 'unknown make'}, load before {load:.1f}:\n\n"
+
+
+def printed(command, head):
+    """Return the table with this head that a command prints."""
+    print(command, file=sys.stderr)
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    tables = [table for table in re.findall(TABLE, done.stdout + "\n", flags=re.M) if table.startswith(head)]
+    if not tables:
+        sys.exit(f"`{command}` prints no table that begins with {head}")
+    return tables[0]
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    page, words = Path(sys.argv[1]), sys.argv[2]
+    found = []
+
+    def written(made):
+        if words not in made["command"]:
+            return made.group()
+        found.append(made["command"])
+        said = when()
+        table = printed(made["command"], made["table"].splitlines()[0])
+        return f"<!-- written by: {made['command']} -->\n\n{said}{table}"
+
+    text = MADE.sub(written, page.read_text(encoding="utf-8"))
+    if not found:
+        sys.exit(f"{page} has no table by a command with {words}")
+    page.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

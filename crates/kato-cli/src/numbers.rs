@@ -1,0 +1,71 @@
+//! Numbers on the command line that lie within bounds.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+/// Parses a share of more than nothing and less than all.
+///
+/// # Errors
+///
+/// When the text is no such number.
+pub(crate) fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok();
+    let share = share.filter(|share| *share > 0.0 && *share < 1.0);
+    share.ok_or_else(|| "give a number above 0 and below 1, such as 0.05".to_owned())
+}
+
+/// Parses the symbols of the longest n-gram.
+///
+/// # Errors
+///
+/// When the text is no number of them.
+pub(crate) fn ngram_order(text: &str) -> Result<usize, String> {
+    within(text, 1..=16)
+}
+
+/// Parses a number of levels.
+///
+/// # Errors
+///
+/// When the text is no number of them.
+pub(crate) fn depth(text: &str) -> Result<usize, String> {
+    within(text, 1..=64)
+}
+
+/// Parses the symbols of a pattern.
+///
+/// # Errors
+///
+/// When the text is no number of them.
+pub(crate) fn chunk_size(text: &str) -> Result<usize, String> {
+    within(text, 2..=10_000)
+}
+
+/// Parses a number that lies in a range.
+fn within(text: &str, range: RangeInclusive<usize>) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| range.contains(number));
+    number.ok_or_else(|| told(range.start(), range.end()))
+}
+
+/// Returns the text of the error.
+fn told(least: impl Display, most: impl Display) -> String {
+    format!("give a whole number from {least} to {most}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_lies_within_is_taken() {
+        assert_eq!(share("0.05"), Ok(0.05));
+        for text in ["0", "1", "-0.1", "1.5", "nan", "inf", "some", ""] {
+            assert!(share(text).is_err(), "{text}");
+        }
+        assert_eq!(ngram_order("16"), Ok(16));
+        assert_eq!(depth("64"), Ok(64));
+        for text in ["0", "65", "-1", "1.5", ""] {
+            assert!(depth(text).is_err() && ngram_order(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What is said of a command line that cannot be taken, where the parser would point elsewhere: a number
+//! below 0, which looks like a flag, a flag of another command, and what this build lacks.
+
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+
+/// Commands and flags that not every build has, each with the feature that adds it.
+const OPTIONAL: [(&str, &str, bool); 3] = [
+    ("cluster", "cluster", cfg!(feature = "cluster")),
+    ("--tls-certificate", "tls", cfg!(feature = "tls")),
+    ("--tls-key", "tls", cfg!(feature = "tls")),
+];
+
+/// Returns the error of a command line in words about what was given.
+pub(crate) fn explained(mut error: Error, program: &clap::Command, given: &[OsString]) -> Error {
+    if !matches!(
+        error.kind(),
+        ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand
+    ) {
+        return error;
+    }
+    let mut missing = OPTIONAL.iter().filter(|(.., is_there)| !is_there);
+    if let Some((name, feature, _)) = missing.find(|(name, ..)| given.iter().any(|it| it == name)) {
+        let text =
+            format!("this build of kato has no {name}: build it with `--features {feature}`");
+        return Error::raw(error.kind(), text).format(&mut named(program, given));
+    }
+    if let Some((flag, value)) = negative(&error, given) {
+        let text = format!("invalid value '{value}' for '{flag}': it takes no number below 0");
+        let mut command = named(program, given);
+        return Error::raw(ErrorKind::InvalidValue, text).format(&mut command);
+    }
+    // Nobody who mistypes a flag means a value that begins with two dashes.
+    error.remove(ContextKind::Suggested);
+    error
+}
+
+/// Returns the flag that was given a number below 0, with that number.
+fn negative<'a>(error: &Error, given: &'a [OsString]) -> Option<(&'a str, &'a str)> {
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let is_number = |text: &str| {
+        let rest = text.strip_prefix('-').unwrap_or_default();
+        rest.starts_with(|first: char| first.is_ascii_digit() || first == '.')
+    };
+    let pairs = given.iter().zip(given.iter().skip(1));
+    let mut texts = pairs.filter_map(|(flag, value)| Some((flag.to_str()?, value.to_str()?)));
+    texts.find(|(flag, value)| {
+        flag.starts_with('-') && is_number(value) && value.starts_with(unknown.as_str())
+    })
+}
+
+/// Returns the command that a command line names.
+fn named(program: &clap::Command, given: &[OsString]) -> clap::Command {
+    let mut program = program.clone();
+    // Fills in the names by which usage errors call a subcommand.
+    program.build();
+    let mut command = &program;
+    for word in given.iter().skip(1) {
+        let below = word.to_str().and_then(|word| command.find_subcommand(word));
+        command = below.unwrap_or(command);
+    }
+    command.clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program;
+
+    fn told(line: &str) -> String {
+        let given: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        let program = program::command();
+        let error = program.clone().try_get_matches_from(&given).unwrap_err();
+        explained(error, &program, &given).to_string()
+    }
+
+    #[test]
+    fn a_number_below_0_is_told_with_its_flag() {
+        for (line, expected) in [
+            ("kato train a --levels -3", "'-3' for '--levels'"),
+            ("kato train a --memory -5MB", "'-5MB' for '--memory'"),
+            ("kato datasets head a -n -1", "'-1' for '-n'"),
+            (
+                "kato generate --text a --temperature -.5",
+                "'-.5' for '--temperature'",
+            ),
+        ] {
+            let told = told(line);
+            let expected = format!("error: invalid value {expected}: it takes no number below 0\n");
+            assert!(told.starts_with(&expected), "{told}");
+            assert!(told.contains("Usage: kato "), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_flag_of_another_command_is_not_taken_for_a_value() {
+        let told = told("kato score a --limit 3");
+        assert!(
+            told.starts_with("error: unexpected argument '--limit' found\n"),
+            "{told}"
+        );
+        assert!(!told.contains("as a value"), "{told}");
+    }
+}
