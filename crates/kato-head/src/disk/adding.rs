@@ -166,13 +166,22 @@ fn write_since(columns: &mut Columns, n: usize, since: &Since) -> Result<(), Cou
     columns.end(&bytes, column.1)
 }
 
-/// Returns whether the counts of a store are to be written: neither are there any of all that it holds, nor
-/// are they of so much of it that the rest is counted in a moment when they are opened.
+/// Tokens that were learned from which on counts are written: fewer are counted in about a second.
+pub const WRITTEN_TOKENS: u64 = 1_000_000;
+
+/// Returns whether the counts of a store are to be written: much was learned, nobody else writes to it, and
+/// there are neither counts of all that it holds, nor of so much of it that the rest is counted in a moment
+/// when they are opened.
 #[must_use]
 pub fn is_due(store: &EmbeddedStore) -> bool {
     let Ok(content) = content_of(store) else {
         return false;
     };
+    let totals = store.totals(0);
+    let is_much = totals.is_ok_and(|totals| totals.learned_symbols >= WRITTEN_TOKENS);
+    if !is_much || store.is_written_elsewhere() {
+        return false;
+    }
     if matches!(Chain::read(store.dir(), content.digest), Ok(Some(_))) {
         return false;
     }

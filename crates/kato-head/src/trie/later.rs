@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::level::{Level, NgramCounts};
-use super::numbers::{Numbers, Reader};
+use super::numbers::{Numbers, Reader, first_not_below};
 use super::{BothSums, Trie};
 
 /// A unit of a level: the n-grams that are new in it, and the counts that are others since.
@@ -164,9 +164,9 @@ impl Changes<'_> {
 
     /// Returns the counts of an id, which is above those that were asked for before.
     pub(super) fn of(&mut self, id: u32) -> Option<(u32, u32)> {
-        while self.next < self.end && self.changed.get(self.next) < id {
-            self.next += 1;
-        }
+        let (changed, next) = (self.changed, self.next);
+        // Mostly the next one, or far away.
+        self.next += first_not_below(self.end - next, |at| changed.get(next + at) < id);
         let is_there = self.next < self.end && self.changed.get(self.next) == id;
         is_there.then(|| self.of.pair(self.counts, self.next))
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use foldhash::fast::FixedState;
 
 use super::later::{Changes, Later};
-use super::numbers::{Numbers, Part, Reader, first_at_least};
+use super::numbers::{Numbers, Part, Reader, first_not_below};
 use super::sums::{self, BothSums};
 
 /// What was counted of one n-gram, which is known by its last symbol.
@@ -295,20 +295,23 @@ impl Level {
         }
     }
 
-    /// Returns what tells the changed counts of a range of the columns, whose ids are asked for in order.
-    fn changes(&self, sealed: Range<usize>) -> impl FnMut(u32) -> Option<(u32, u32)> {
+    /// Returns what tells the changed counts of a range of the columns, whose ids are asked for in order;
+    /// `None` where nothing is changed.
+    fn changes(
+        &self,
+        sealed: Range<usize>,
+    ) -> Option<impl FnMut(u32) -> Option<(u32, u32)> + use<'_>> {
         let units = self.later.iter().rev();
         let mut units: Vec<Changes<'_>> = units
             .map(|later| later.changes(&sealed))
             .filter(|changes| !changes.is_empty())
             .collect();
-        move |id| {
-            let learned = match self.changed.is_empty() {
-                true => None,
-                false => self.changed.get(&id).copied(),
-            };
+        let of = move |id: u32| {
+            let learned = self.changed.get(&id).copied();
             learned.or_else(|| units.iter_mut().find_map(|changes| changes.of(id)))
-        }
+        };
+        let is_changed = !self.changed.is_empty() || !self.later.is_empty();
+        is_changed.then_some(of)
     }
 
     /// Adds up the followers of a context, whose sorted followers lie in `sealed`.
@@ -343,7 +346,7 @@ impl Level {
         let (counts, continuations) = self.parts(sealed);
         for at in 0..len {
             let id = (start + at) as u32;
-            let (count, continuation) = match changed_counts(id) {
+            let (count, continuation) = match changed_counts.as_mut().and_then(|of| of(id)) {
                 Some(changed) => changed,
                 None => (counts.get(at), continuations.get(at)),
             };
@@ -413,7 +416,8 @@ impl Level {
             }
             let found = held.get(from);
             if found == symbol {
-                let changed = changed_counts((start + from) as u32);
+                let id = (start + from) as u32;
+                let changed = changed_counts.as_mut().and_then(|of| of(id));
                 let (count, continuation) =
                     changed.unwrap_or_else(|| (counts.get(from), continuations.get(from)));
                 let ngram = NgramCounts {
@@ -493,19 +497,4 @@ impl Level {
         }
         before
     }
-}
-
-/// Returns how many of `len` things are below something, which are the first ones; takes longer the
-/// more they are.
-#[inline]
-fn first_not_below(len: usize, is_below: impl Fn(usize) -> bool) -> usize {
-    let (mut low, mut high, mut step) = (0, 0, 1);
-    while high < len && is_below(high) {
-        low = high + 1;
-        high += step;
-        step *= 2;
-    }
-    let high = high.min(len);
-    // All before `low` are below it, and what `high` is at is not.
-    low + first_at_least(high - low, |at| is_below(low + at))
 }
