@@ -91,21 +91,25 @@ fn patiently<T>(
     line: &str,
     open: impl FnOnce() -> Result<T, kato::Error>,
 ) -> Result<T> {
-    let opened = thread::scope(|scope| {
-        // Nothing is ever sent: dropping the sender ends the other thread, also when opening fails
-        // or panics. The scope waits for it.
-        let (done, waiting) = channel();
-        scope.spawn(move || tell(line, &waiting));
-        let opened = open();
-        drop(done);
-        opened
-    });
-    opened.map_err(|error| match error {
+    telling(line, open).map_err(|error| match error {
         kato::Error::NotTrained(source) => Error::from(source).context(format!(
             "{} does not tell how it was trained: train it with `kato train`",
             kb.dir.display()
         )),
         error => error.into(),
+    })
+}
+
+/// Does something, and says a line on standard error when that takes its time.
+pub(crate) fn telling<T>(line: &str, work: impl FnOnce() -> T) -> T {
+    thread::scope(|scope| {
+        // Nothing is ever sent: dropping the sender ends the other thread, also when the work fails
+        // or panics. The scope waits for it.
+        let (done, waiting) = channel();
+        scope.spawn(move || tell(line, &waiting));
+        let done_with = work();
+        drop(done);
+        done_with
     })
 }
 
@@ -124,7 +128,7 @@ pub(crate) fn count_patterns(hierarchy: &Hierarchy) -> u64 {
     totals.map(|totals| totals.patterns).sum()
 }
 
-/// Says on standard error that opening takes its time, until the other end of the channel is
+/// Says on standard error that something takes its time, until the other end of the channel is
 /// dropped.
 fn tell(line: &str, opened: &Receiver<()>) {
     let start = Instant::now();

@@ -40,6 +40,7 @@ use crate::byte_size::ByteSize;
 use crate::exit::{failed, unless_interrupted};
 use crate::forecast::Forecast;
 use crate::history::{HistoryArgs, Recorder, RunFacts};
+use crate::indexing::head_options;
 use crate::interrupt::{INTERRUPTED, is_interrupted, on_interrupt};
 use crate::learning::{LearningArgs, RecordingArgs, leaves_out};
 use crate::memory_limit::{default_budget, default_ceiling};
@@ -66,8 +67,8 @@ use crate::{program, repository};
 /// went: starved_share is the part of it that learning waited for documents; with --profile also
 /// what bounds the run, under the key profile; peak_memory_bytes of this process; forecast, where
 /// there was one, with value, low, high, error and covered; recorded, the id in the history; index,
-/// where one was written, with patterns, bytes and seconds; occurrences, where they were asked for, as
-/// `kato index` tells them.
+/// where one was written, with patterns, bytes and seconds; head, where its counts were written, and
+/// occurrences, where they were asked for, as `kato index` tells them.
 /// Progress goes to standard error.
 ///
 /// What was interrupted (exit code 130) is ready to be resumed. A stop takes 5 seconds at most: work
@@ -217,10 +218,12 @@ fn run(args: &Args) -> Result<ExitCode> {
     let forecast = plan.or_else(|| recorder.as_ref()?.forecast(&facts));
     let (report, profile) = train(args, &mut run, &mut loader, &learner, &options, forecast)?;
     // Also of a part of the corpus, where no more was asked for.
-    let (mut index, mut occurrences) = (Ok(None), Ok(None));
+    let (mut index, mut head, mut occurrences) = (Ok(None), Ok(None), Ok(None));
     if !is_interrupted() {
         let options = index_options(args, &report, cancel_index.clone());
+        let head_options = head_options(options.sort_bytes, cancel_index.clone());
         index = args.destination.index(&run, options);
+        head = args.destination.head(&run, &head_options);
         occurrences = args.destination.occurrences(&run, &cancel_index);
     }
     let note = args.history.note.as_deref().unwrap_or_default();
@@ -237,6 +240,7 @@ fn run(args: &Args) -> Result<ExitCode> {
         forecast: forecast.filter(|_| is_whole),
         profile,
         index: index.as_ref().ok().and_then(Option::as_ref),
+        head: head.as_ref().ok().and_then(Option::as_ref),
         occurrences: occurrences.as_ref().ok().and_then(Option::as_ref),
         recorded: recorded.zip(history),
     };
@@ -248,6 +252,7 @@ fn run(args: &Args) -> Result<ExitCode> {
     unless_reader_gone(stdout().write_all(result.as_bytes()).map_err(Into::into))?;
     // Behind the result: what was learned is told, and on record, whatever became of the files beside it.
     index?;
+    head?;
     occurrences?;
     Ok(exit_code(args, &report))
 }
