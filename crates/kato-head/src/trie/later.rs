@@ -132,19 +132,19 @@ impl Later {
         (counts.get(2 * place), continuation)
     }
 
-    /// Returns where the changes of a range of ids begin.
-    pub(super) fn changes(&self, ids: &Range<usize>) -> Changes<'_> {
+    /// Returns the changes of a range of ids; `None` where there are none.
+    pub(super) fn changes(&self, ids: &Range<usize>) -> Option<Changes<'_>> {
         let changed = self.columns.changed.read();
         let len = self.columns.changed.len();
         // Ids have 32 bits.
-        let next = changed.lower_bound(0..len, ids.start as u32);
-        Changes {
+        let place = changed.lower_bound(0..len, ids.start as u32);
+        let next = (place < len).then(|| changed.get(place))?;
+        ((next as usize) < ids.end).then_some(Changes {
             of: self,
             changed,
-            counts: self.columns.changed_counts.read(),
+            place,
             next,
-            end: changed.lower_bound(next..len, u32::try_from(ids.end).unwrap_or(u32::MAX)),
-        }
+        })
     }
 }
 
@@ -152,23 +152,36 @@ impl Later {
 pub(super) struct Changes<'a> {
     of: &'a Later,
     changed: Reader<'a>,
-    counts: Reader<'a>,
-    next: usize,
-    end: usize,
+    /// The place of the next one, and its id.
+    place: usize,
+    next: u32,
 }
 
 impl Changes<'_> {
-    pub(super) const fn is_empty(&self) -> bool {
-        self.next == self.end
+    /// Returns the counts of an id, which is above those that were asked for before.
+    #[inline]
+    pub(super) fn of(&mut self, id: u32) -> Option<(u32, u32)> {
+        if id > self.next {
+            self.move_to(id);
+        }
+        let counts = || {
+            self.of
+                .pair(self.of.columns.changed_counts.read(), self.place)
+        };
+        (id == self.next).then(counts)
     }
 
-    /// Returns the counts of an id, which is above those that were asked for before.
-    pub(super) fn of(&mut self, id: u32) -> Option<(u32, u32)> {
-        let (changed, next) = (self.changed, self.next);
+    /// Moves to the first change that is not of an id below.
+    fn move_to(&mut self, id: u32) {
+        let (changed, place) = (self.changed, self.place);
+        let len = self.of.columns.changed.len();
         // Mostly the next one, or far away.
-        self.next += first_not_below(self.end - next, |at| changed.get(next + at) < id);
-        let is_there = self.next < self.end && self.changed.get(self.next) == id;
-        is_there.then(|| self.of.pair(self.counts, self.next))
+        self.place += first_not_below(len - place, |at| changed.get(place + at) < id);
+        self.next = match self.place < len {
+            true => changed.get(self.place),
+            // No id.
+            false => u32::MAX,
+        };
     }
 }
 

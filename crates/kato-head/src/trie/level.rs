@@ -302,15 +302,13 @@ impl Level {
         sealed: Range<usize>,
     ) -> Option<impl FnMut(u32) -> Option<(u32, u32)> + use<'_>> {
         let units = self.later.iter().rev();
-        let mut units: Vec<Changes<'_>> = units
-            .map(|later| later.changes(&sealed))
-            .filter(|changes| !changes.is_empty())
-            .collect();
+        let mut units: Vec<Changes<'_>> =
+            units.filter_map(|later| later.changes(&sealed)).collect();
+        let is_changed = !self.changed.is_empty() || !units.is_empty();
         let of = move |id: u32| {
             let learned = self.changed.get(&id).copied();
             learned.or_else(|| units.iter_mut().find_map(|changes| changes.of(id)))
         };
-        let is_changed = !self.changed.is_empty() || !self.later.is_empty();
         is_changed.then_some(of)
     }
 
