@@ -132,6 +132,35 @@ impl Later {
         (counts.get(2 * place), continuation)
     }
 
+    /// Changes columns in memory; those without symbols to the left stay so. The context of all n-grams is the
+    /// empty one, and new symbols have greater numbers than those before, so the order stays.
+    pub(super) fn apply_to(
+        &self,
+        symbols: &mut Vec<u32>,
+        counts: &mut Vec<u32>,
+        continuations: &mut Vec<u32>,
+    ) {
+        let (changed, of_changed) = (&self.columns.changed, self.columns.changed_counts.read());
+        for place in 0..changed.len() {
+            let (id, (count, continuation)) = (changed.get(place), self.pair(of_changed, place));
+            if let Some(held) = counts.get_mut(id as usize) {
+                *held = count;
+            }
+            if let Some(held) = continuations.get_mut(id as usize) {
+                *held = continuation;
+            }
+        }
+        let has_continuations = !continuations.is_empty();
+        for place in 0..self.len() {
+            let ngram = self.at(place);
+            symbols.push(ngram.symbol);
+            counts.push(ngram.count);
+            if has_continuations {
+                continuations.push(ngram.continuation);
+            }
+        }
+    }
+
     /// Returns the changes of a range of ids; `None` where there are none.
     pub(super) fn changes(&self, ids: &Range<usize>) -> Option<Changes<'_>> {
         let changed = self.columns.changed.read();

@@ -111,9 +111,18 @@ impl Level {
 
     /// Adds a unit of what was written later; returns whether it belongs to what is there.
     pub(crate) fn add_later(&mut self, later: Later) -> bool {
-        let is_next = later.first as usize == self.n_written() && later.is_whole();
-        self.later.push(later);
-        is_next
+        if later.first as usize != self.n_written() || !later.is_whole() {
+            return false;
+        }
+        let columns = (self.symbols.owned(), self.counts.owned());
+        match (columns, self.continuations.owned()) {
+            // What lies in memory is changed there.
+            ((Some(symbols), Some(counts)), Some(continuations)) => {
+                later.apply_to(symbols, counts, continuations);
+            }
+            _ => self.later.push(later),
+        }
+        true
     }
 
     pub(crate) fn n_sealed(&self) -> usize {
