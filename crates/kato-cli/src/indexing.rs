@@ -1,4 +1,5 @@
-//! Writing the index of a knowledge base at the end of a command that changed it, or ahead of a question.
+//! Writing the index of a knowledge base, and the counts of its head, at the end of a command that changed it,
+//! or ahead of a question.
 
 use std::io::{Write, stderr};
 use std::path::Path;
@@ -7,13 +8,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+use kato::head::disk::{self as head, CountsError};
+use kato_prediction::Cancel;
 use kato_prediction::disk::{
     BuildOptions, BuildProgress, BuildReport, IndexFileError, IndexPolicy,
 };
 use kato_store::EmbeddedStore;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::advice::told;
+use crate::patience::patiently;
 
 /// Time that it may take before standard error says that it goes on.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -46,6 +51,60 @@ pub(crate) fn keep(
     })
 }
 
+/// What came of the head's counts, for machines.
+#[derive(Debug, Serialize)]
+pub(crate) struct WrittenCounts {
+    pub(crate) ngrams: u64,
+    pub(crate) bytes: u64,
+    pub(crate) seconds: f64,
+    pub(crate) was_there: bool,
+}
+
+impl WrittenCounts {
+    pub(crate) const fn of(report: &head::BuildReport) -> Self {
+        Self {
+            ngrams: report.ngrams,
+            bytes: report.bytes,
+            seconds: report.elapsed.as_secs_f64(),
+            was_there: report.was_there,
+        }
+    }
+}
+
+/// Returns the options of writing the head's counts.
+pub(crate) fn head_options(sort_bytes: usize, cancel: Cancel) -> head::BuildOptions {
+    head::BuildOptions::default()
+        .with_sort_bytes(sort_bytes)
+        .with_cancel(move || cancel.check().is_err())
+}
+
+/// Writes the counts of the head where the policy wants it: what is due, everything, or nothing. Standard error
+/// says so where it takes its time.
+///
+/// # Errors
+///
+/// When they cannot be written; the store is as before.
+pub(crate) fn keep_head(
+    store: &EmbeddedStore,
+    policy: IndexPolicy,
+    options: &head::BuildOptions,
+) -> Result<Option<WrittenCounts>, CountsError> {
+    let is_wanted = match policy {
+        IndexPolicy::Never => false,
+        IndexPolicy::Require => true,
+        _ => head::is_due(store),
+    };
+    if !is_wanted {
+        return Ok(None);
+    }
+    let line = "counting the n-grams, for `kato next`, `kato score` and `kato generate --head`";
+    match patiently(line, || head::build(store, options)) {
+        Ok(report) => Ok(Some(WrittenCounts::of(&report))),
+        Err(CountsError::Cancelled) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Writes the index of a knowledge base that a command has changed, where that is worth it, and returns what
 /// was built, for machines. That it could not is said, and no reason to fail: who asks first tries again.
 pub(crate) fn after(kb: &Path) -> Option<Value> {
@@ -60,8 +119,8 @@ pub(crate) fn after(kb: &Path) -> Option<Value> {
     }
 }
 
-/// Says on standard error that an index was not written.
-pub(crate) fn warn(error: IndexFileError) {
+/// Says on standard error that an index, or the head's counts, were not written.
+pub(crate) fn warn(error: impl Into<anyhow::Error>) {
     let error = told(&error.into());
     // A closed standard error must not end the program.
     drop(writeln!(stderr(), "the index was not written: {error}"));

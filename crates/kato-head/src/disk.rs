@@ -35,7 +35,7 @@ mod open;
 mod runs;
 mod writing;
 
-pub use self::adding::is_due;
+pub use self::adding::{WRITTEN_TOKENS, is_due};
 pub use self::build::{BuildOptions, BuildReport, build};
 pub use self::error::CountsError;
 pub use self::open::open;

@@ -1,5 +1,6 @@
 //! The probability of everything that can come next.
 
+use crate::best::Best;
 use crate::symbols::{SymbolId, Symbols};
 
 /// The probabilities of all outcomes: 1 in sum, and above 0 each unless the n-grams and the uniform
@@ -47,23 +48,13 @@ impl<'h> Distribution<'h> {
     /// text.
     #[must_use]
     pub fn top(&self, n: usize) -> Vec<(SymbolId, f64)> {
-        let mut best: Vec<(SymbolId, f64)> = Vec::with_capacity(n.min(self.symbols.len()) + 1);
+        let mut best = Best::new(n, self.symbols);
         // Numbers are below 2³².
         let symbols = (0u32..).map(SymbolId).zip(&self.probabilities);
         for (symbol, &probability) in symbols.take(self.symbols.len()) {
-            // Most are not among the best so far, which is seen by looking at the last of those.
-            if best.len() >= n && best.last().is_none_or(|(_, last)| *last > probability) {
-                continue;
-            }
-            let text = self.symbols.text(symbol);
-            // Numbers depend on who was learned first, and answers must not.
-            let place = best.partition_point(|&(known, other)| {
-                other > probability || (other == probability && self.symbols.text(known) < text)
-            });
-            best.insert(place, (symbol, probability));
-            best.truncate(n);
+            best.offer(symbol, probability);
         }
-        best
+        best.into_vec()
     }
 
     /// Returns all symbols, the most probable first; equal ones by their text.

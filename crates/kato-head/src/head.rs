@@ -573,6 +573,12 @@ impl Head {
             .get_or_init(|| Roots::of(&self.trie, self.n_outcomes(), self.options.discounts))
     }
 
+    /// Returns all symbols with how often they were counted, the most frequent first.
+    pub(crate) fn by_frequency(&self, occurrences: bool) -> &[(u32, u32)] {
+        self.roots()
+            .by_frequency(&self.trie, &self.symbols, occurrences)
+    }
+
     pub(crate) const fn symbols(&self) -> &Symbols {
         &self.symbols
     }

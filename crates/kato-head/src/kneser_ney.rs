@@ -15,9 +15,13 @@
 //! of five in chunks of five tokens one of those of four symbols. Therefore each shorter context
 //! but the empty one is asked once more, above its distinct symbols, for its occurrences.
 
+use std::sync::OnceLock;
+
 use crate::Weights;
+use crate::best::sort_by_frequency;
 use crate::options::Discounts;
 use crate::options::MAX_ORDER;
+use crate::symbols::Symbols;
 use crate::trie::{NgramCounts, ROOT, Spectrum, Sums, Trie};
 use crate::weights::OrderClass;
 
@@ -117,7 +121,7 @@ pub(crate) struct KneserNey {
 const FIRST_TRUST: f64 = 0.3;
 
 impl Order {
-    fn value(&self, ngram: NgramCounts) -> u32 {
+    pub(crate) fn value(&self, ngram: NgramCounts) -> u32 {
         match self.counts_occurrences {
             true => ngram.count,
             false => ngram.continuation,
@@ -293,6 +297,22 @@ impl KneserNey {
         }
     }
 
+    /// Returns what follows the contexts but the empty one, by symbol, with the orders of each context.
+    pub(crate) fn followed(&self, trie: &Trie) -> Vec<(&[Order], Vec<NgramCounts>)> {
+        let of_contexts = self.orders.chunk_by(Order::is_of_context);
+        let followed = of_contexts.filter_map(|orders| {
+            let order = orders.first().filter(|order| order.length > 0)?;
+            let mut all = Vec::new();
+            trie.followers(order.length, order.context, |ngram| all.push(ngram));
+            // What was counted later comes behind.
+            if !all.is_sorted_by_key(|ngram| ngram.symbol) {
+                all.sort_unstable_by_key(|ngram| ngram.symbol);
+            }
+            Some((orders, all))
+        });
+        followed.collect()
+    }
+
     /// Returns of every order its class and, for a symbol that came, the derivative of its
     /// probability by the logarithm of the odds of γₗ.
     ///
@@ -324,6 +344,8 @@ pub(crate) struct Roots {
     empty: KneserNey,
     /// By length of the context, those of distinct symbols to the left and those of occurrences.
     discounts: Vec<[[f64; 3]; 2]>,
+    /// All symbols with how often they were counted, by that: distinct symbols to the left, and occurrences.
+    by_frequency: [OnceLock<Vec<(u32, u32)>>; 2],
 }
 
 impl Roots {
@@ -340,7 +362,34 @@ impl Roots {
             continuations,
             empty: KneserNey::joined(seen.into_iter().collect(), n_outcomes),
             discounts,
+            by_frequency: Default::default(),
         }
+    }
+
+    /// Returns all symbols with how often they were counted, those first to which that gives the most.
+    pub(crate) fn by_frequency(
+        &self,
+        trie: &Trie,
+        symbols: &Symbols,
+        occurrences: bool,
+    ) -> &[(u32, u32)] {
+        let order = match occurrences {
+            true => &self.occurrences,
+            false => &self.continuations,
+        };
+        self.by_frequency[usize::from(occurrences)].get_or_init(|| {
+            // Numbers have 32 bits.
+            let mut counts: Vec<(u32, u32)> = (0..symbols.len() as u32)
+                .map(|symbol| (symbol, 0))
+                .collect();
+            trie.followers(0, ROOT, |ngram| {
+                if let Some((_, count)) = counts.get_mut(ngram.symbol as usize) {
+                    *count = order.value(ngram);
+                }
+            });
+            sort_by_frequency(&mut counts, order, symbols);
+            counts
+        })
     }
 
     /// Returns the probability of a symbol by its frequency alone.

@@ -18,6 +18,7 @@
 // A number that a cast has cut is another number.
 #![warn(clippy::cast_sign_loss)]
 
+mod best;
 mod builder;
 mod collect;
 pub mod disk;

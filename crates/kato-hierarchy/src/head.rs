@@ -9,7 +9,9 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 
 use kato_engine::{Engine, Node, Session};
-use kato_head::{Head, HeadError, HeadOptions, History, Outside, Weights};
+use kato_head::{
+    Head, HeadError, HeadOptions, History, NextDistribution, Outside, SymbolId, Weights,
+};
 use kato_learner::LearnerConfig;
 use kato_model::{Event, PatternName};
 use kato_parallel::in_order;
@@ -297,13 +299,21 @@ impl TextHead {
         prompt: impl Into<Prompt<'a>>,
         n: usize,
     ) -> Result<Vec<NextToken>, HierarchyError> {
-        let prompt = prompt.into();
+        self.next_by(prompt.into(), |next| next.distribution().top(n))
+    }
+
+    /// Returns the tokens that are chosen among those that may come next.
+    fn next_by(
+        &self,
+        prompt: Prompt<'_>,
+        choose: impl Fn(&NextDistribution<'_>) -> Vec<(SymbolId, f64)>,
+    ) -> Result<Vec<NextToken>, HierarchyError> {
         self.ask(|| {
             let reading = self.read(prompt)?;
             let outside = self.outside(&reading.open)?;
             let head = self.head();
             let next = head.next(&reading.history, &self.weights, outside.as_ref());
-            let best = next.distribution().top(n).into_iter();
+            let best = choose(&next).into_iter();
             let token = |(symbol, probability)| {
                 let token = head.text(symbol).unwrap_or_default();
                 NextToken {
@@ -329,7 +339,8 @@ impl TextHead {
         take: impl FnMut(Result<Vec<NextToken>, HierarchyError>) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let mut texts = texts.into_iter();
-        let next = |text: String| self.next(&text, n);
+        // Many questions are worth sorting all symbols once.
+        let next = |text: String| self.next_by(Prompt::Text(&text), |next| next.top(n));
         in_order(threads, || texts.next(), next, take)
     }
 

@@ -1,15 +1,11 @@
 //! Finding the head's counts of a knowledge base on the disk, or counting them.
 
-use kato_head::disk::{self, BuildOptions};
+use kato_head::disk::{self, BuildOptions, WRITTEN_TOKENS};
 use kato_head::{Head, HeadOptions};
 use kato_store::{EmbeddedStore, PatternStore};
 use kato_tokenizer::Tokenizer;
 
 use crate::Error;
-
-/// Tokens that were learned, from which on counts that are not on the disk are written there at the first
-/// question: fewer are counted in about a second.
-const MANY: u64 = 1_000_000;
 
 /// Returns the head of a store: of its counts on the disk, which are written first where much was learned
 /// and there are none; otherwise of what is counted in memory, where the counts on the disk are damaged,
@@ -33,7 +29,7 @@ pub(crate) fn head_of(
     let is_written =
         options.order <= usual && options.levels.is_none_or(|n| n >= store.nodes().len());
     if is_written
-        && store.totals(0)?.learned_symbols >= MANY
+        && store.totals(0)?.learned_symbols >= WRITTEN_TOKENS
         && disk::build(store, &BuildOptions::default()).is_ok()
         && let Some(head) = open()
     {

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use kato_head::disk::{self, CountsError};
 use kato_hierarchy::Hierarchy;
 use kato_learner::HierarchicalConceptLearner;
 use kato_learner::config::{DEFAULT_CHUNK_SIZES, Recording};
@@ -269,7 +270,8 @@ impl<'a> Training<'a> {
     }
 
     /// Sets whether the run leaves an index where it has learned much, so that [`open`](crate::open) takes
-    /// milliseconds at once: it does unless this says no. A run that was stopped leaves none.
+    /// milliseconds at once, and keeps counts of the head that are there up to date: it does unless this
+    /// says no. A run that was stopped leaves none.
     pub fn with_index(mut self, is_wanted: bool) -> Self {
         self.index = match is_wanted {
             true => IndexPolicy::Auto,
@@ -402,13 +404,24 @@ impl<'a> Training<'a> {
         if !self.options.stop.is_stopped() {
             let build = BuildOptions::default()
                 .with_sort_bytes(self.options.memory_budget)
-                .with_cancel(cancel);
+                .with_cancel(cancel.clone());
+            // Everything learned is safe, and whoever opens it tries again.
+            let mut tell = |what: &str, error: &(dyn std::error::Error + 'static)| {
+                let text = format!("{what} not written: {}", line(error));
+                on_event(TrainingEvent::Notice { text });
+            };
             match run.index(self.index, &build) {
                 Ok(_) | Err(IndexFileError::Cancelled(_)) => {}
-                // Everything learned is safe, and whoever opens it tries again.
-                Err(error) => {
-                    let text = format!("the index was not written: {}", line(&error));
-                    on_event(TrainingEvent::Notice { text });
+                Err(error) => tell("the index was", &error),
+            }
+            let build = disk::BuildOptions::default()
+                .with_sort_bytes(self.options.memory_budget)
+                .with_cancel(move || cancel.check().is_err());
+            let store = run.store().filter(|_| self.index != IndexPolicy::Never);
+            if let Some(store) = store.filter(|store| disk::is_due(store)) {
+                match disk::build(store, &build) {
+                    Ok(_) | Err(CountsError::Cancelled) => {}
+                    Err(error) => tell("the head's counts were", &error),
                 }
             }
         }

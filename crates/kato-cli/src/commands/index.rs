@@ -12,14 +12,12 @@ use std::time::Duration;
 
 use anyhow::Result;
 use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar};
-use kato::head::disk::CountsError;
-use kato_prediction::Cancel;
 use kato_prediction::disk::{BuildOptions, BuildReport};
-use kato_store::EmbeddedStore;
 use serde::Serialize;
 
 use crate::byte_size::ByteSize;
 use crate::exit::exit_code;
+use crate::indexing::{WrittenCounts, head_options};
 use crate::inspect::{View, show};
 use crate::interrupt::cancel_on_interrupt;
 use crate::knowledge_base::{Access, DirectoryArgs};
@@ -84,7 +82,8 @@ fn run(args: &Args) -> Result<()> {
     let built = kato_prediction::disk::build(&store, &options);
     let head = built.map(|built| {
         spinner.set_message(format!("counting the n-grams of {}", args.kb.dir.display()));
-        (built, write_head(&store, sort_bytes, cancel.clone()))
+        let options = head_options(sort_bytes, cancel.clone());
+        (built, kato::head::disk::build(&store, &options))
     });
     let written = head.map_err(anyhow::Error::from).and_then(|(built, head)| {
         let head = head?;
@@ -98,27 +97,6 @@ fn run(args: &Args) -> Result<()> {
     show(&written?, args.json)
 }
 
-/// Writes the counts of the head beside a store, if what is there is not whole.
-fn write_head(
-    store: &EmbeddedStore,
-    sort_bytes: usize,
-    cancel: Cancel,
-) -> Result<kato::head::disk::BuildReport, CountsError> {
-    let options = kato::head::disk::BuildOptions::default()
-        .with_sort_bytes(sort_bytes)
-        .with_cancel(move || cancel.check().is_err());
-    kato::head::disk::build(store, &options)
-}
-
-/// What came of the head's counts.
-#[derive(Debug, Serialize)]
-struct Head {
-    ngrams: u64,
-    bytes: u64,
-    seconds: f64,
-    was_there: bool,
-}
-
 /// What came of it.
 #[derive(Debug, Serialize)]
 struct Built {
@@ -128,7 +106,7 @@ struct Built {
     bytes: u64,
     seconds: f64,
     was_there: bool,
-    head: Head,
+    head: WrittenCounts,
     #[serde(skip_serializing_if = "Option::is_none")]
     occurrences: Option<Kept>,
 }
@@ -147,12 +125,7 @@ impl Built {
             bytes: report.bytes,
             seconds: report.elapsed.as_secs_f64(),
             was_there: report.was_there,
-            head: Head {
-                ngrams: head.ngrams,
-                bytes: head.bytes,
-                seconds: head.elapsed.as_secs_f64(),
-                was_there: head.was_there,
-            },
+            head: WrittenCounts::of(head),
             occurrences,
         }
     }

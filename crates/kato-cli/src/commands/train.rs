@@ -43,6 +43,7 @@ use crate::byte_size::ByteSize;
 use crate::exit::{failed, unless_interrupted};
 use crate::forecast::Forecast;
 use crate::history::{HistoryArgs, Recorder, RunFacts};
+use crate::indexing::head_options;
 use crate::interrupt::{INTERRUPTED, is_interrupted, on_interrupt};
 use crate::learning::{LearningArgs, RecordingArgs, leaves_out};
 use crate::memory_limit::{default_budget, default_ceiling};
@@ -74,7 +75,8 @@ use crate::{program, repository};
 /// distribution; disk_bytes, and peak_memory_bytes of this process; server, of a run into one; where they
 /// were asked for, profile, what bounds the run, recorded, the id in the history, and occurrences, as `kato
 /// index` tells them; forecast, where there was one, with value, low, high, error and covered; index, where
-/// one was written, with patterns, bytes and seconds. Progress goes to standard error.
+/// one was written, with patterns, bytes and seconds, and head, where its counts were. Progress goes to
+/// standard error.
 ///
 /// What was interrupted (exit code 130) is ready to be resumed. A stop takes 5 seconds at most: work
 /// that is not done by then, such as requests to a slow server, is left to --resume.
@@ -228,10 +230,12 @@ fn run(args: &Args) -> Result<ExitCode> {
         trained => trained?,
     };
     // Also of a part of the corpus, where no more was asked for.
-    let (mut index, mut occurrences) = (Ok(None), Ok(None));
+    let (mut index, mut head, mut occurrences) = (Ok(None), Ok(None), Ok(None));
     if !is_interrupted() {
         let options = index_options(args, &report, cancel_index.clone());
+        let head_options = head_options(options.sort_bytes, cancel_index.clone());
         index = args.destination.index(&run, options);
+        head = args.destination.head(&run, &head_options);
         occurrences = args.destination.occurrences(&run, &cancel_index);
     }
     let note = args.history.note.as_deref().unwrap_or_default();
@@ -248,6 +252,7 @@ fn run(args: &Args) -> Result<ExitCode> {
         forecast: forecast.filter(|_| is_whole),
         profile,
         index: index.as_ref().ok().and_then(Option::as_ref),
+        head: head.as_ref().ok().and_then(Option::as_ref),
         occurrences: occurrences.as_ref().ok().and_then(Option::as_ref),
         recorded: recorded.zip(history),
     };
@@ -259,6 +264,7 @@ fn run(args: &Args) -> Result<ExitCode> {
     unless_reader_gone(stdout().write_all(result.as_bytes()).map_err(Into::into))?;
     // Behind the result: what was learned is told, and on record, whatever became of the files beside it.
     index?;
+    head?;
     occurrences?;
     Ok(exit_code(args, &report))
 }

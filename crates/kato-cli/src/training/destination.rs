@@ -26,7 +26,7 @@ use uuid::Uuid;
 
 use crate::backend::{Backend, warn_of_recovery};
 use crate::exit::CommandError;
-use crate::indexing;
+use crate::indexing::{self, WrittenCounts};
 use crate::occurrences::{self, Kept};
 use crate::patience::patiently;
 use crate::report;
@@ -46,12 +46,12 @@ pub(crate) struct DestinationArgs {
     /// Directory of the knowledge base: the same as --backend embedded:DIR.
     #[arg(long, value_name = "DIR", conflicts_with = "backend")]
     kb: Option<PathBuf>,
-    /// For embedded: leave an index, as `kato index` does, also of little. Without this one is written
-    /// from 100,000 patterns on, so that the knowledge base opens at once. It sorts in the memory of
-    /// --memory.
+    /// For embedded: leave an index and the counts of the head, as `kato index` does. Without this an index
+    /// is written from 100,000 patterns on, so that the knowledge base answers at once, and counts that are
+    /// there are kept up to date. They are sorted in the memory of --memory.
     #[arg(long)]
     index: bool,
-    /// For embedded: leave no index.
+    /// For embedded: leave no index, and the counts of the head as they are.
     #[arg(long, conflicts_with = "index")]
     no_index: bool,
     /// For embedded: keep every place of the documents, as `kato index --occurrences` does, for `kato
@@ -233,11 +233,7 @@ impl DestinationArgs {
         let Some(store) = run.store() else {
             return Ok(None);
         };
-        let policy = match (self.index, self.no_index) {
-            (true, _) => IndexPolicy::Require,
-            (_, true) => IndexPolicy::Never,
-            _ => IndexPolicy::Auto,
-        };
+        let policy = self.policy();
         match indexing::keep(store, policy, options) {
             Err(IndexFileError::Cancelled(_)) => Ok(None),
             Err(error) if policy == IndexPolicy::Auto => {
@@ -245,6 +241,40 @@ impl DestinationArgs {
                 Ok(None)
             }
             built => built.context("everything learned is safe; `kato index` writes the index"),
+        }
+    }
+
+    /// Returns whether an index, and the counts of the head, are wanted.
+    const fn policy(&self) -> IndexPolicy {
+        match (self.index, self.no_index) {
+            (true, _) => IndexPolicy::Require,
+            (_, true) => IndexPolicy::Never,
+            _ => IndexPolicy::Auto,
+        }
+    }
+
+    /// Writes the counts of the head of what was learned, where that is wanted and the destination has them,
+    /// as [`index`](Self::index) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`index`](Self::index).
+    pub(crate) fn head(
+        &self,
+        run: &TrainingRun,
+        options: &kato::head::disk::BuildOptions,
+    ) -> Result<Option<WrittenCounts>> {
+        let Some(store) = run.store() else {
+            return Ok(None);
+        };
+        match indexing::keep_head(store, self.policy(), options) {
+            Err(error) if self.policy() == IndexPolicy::Auto => {
+                indexing::warn(error);
+                Ok(None)
+            }
+            kept => {
+                kept.context("everything learned is safe; `kato index` writes the head's counts")
+            }
         }
     }
 

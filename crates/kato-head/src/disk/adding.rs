@@ -166,17 +166,26 @@ fn write_since(columns: &mut Columns, n: usize, since: &Since) -> Result<(), Cou
     columns.end(&bytes, column.1)
 }
 
-/// Returns whether the counts of a store are to be written: neither are there any of all that it holds, nor
-/// are they of so much of it that the rest is counted in a moment when they are opened.
+/// Tokens that were learned from which on the first question writes counts: fewer are counted in about a
+/// second.
+pub const WRITTEN_TOKENS: u64 = 1_000_000;
+
+/// Returns whether whoever has changed a store is to write its counts again: somebody has asked for them, as
+/// there are some of a part of what it holds, nobody else writes to it, and the rest is more than can be
+/// counted in a moment when they are opened. Where there are none they are left to the first question:
+/// counting takes several times as long as learning.
 #[must_use]
 pub fn is_due(store: &EmbeddedStore) -> bool {
     let Ok(content) = content_of(store) else {
         return false;
     };
-    if matches!(Chain::read(store.dir(), content.digest), Ok(Some(_))) {
+    if store.is_written_elsewhere()
+        || matches!(Chain::read(store.dir(), content.digest), Ok(Some(_)))
+    {
         return false;
     }
     let is_whole = content.digest == store.content_digest();
-    let mut parts = find_parts(store, &content.sources).into_iter();
-    !(is_whole && parts.any(|(_, lacks)| lacks <= MOST / 10))
+    let parts = find_parts(store, &content.sources);
+    let is_little = |&(_, lacks): &(Chain, u64)| is_whole && lacks <= MOST / 10;
+    !parts.is_empty() && !parts.iter().any(is_little)
 }

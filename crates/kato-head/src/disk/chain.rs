@@ -13,6 +13,9 @@ use super::files::{Header, content_dir, counts_dir};
 /// Counts that are asked together at most.
 const MOST_UNITS: usize = 8;
 
+/// How many times as long as in counting all of a store a pattern takes where it is counted on top.
+const ADDING_COSTS: u64 = 16;
+
 /// Counts of everything that there was once, and others each of which add to those before.
 #[derive(Debug, Default)]
 pub(super) struct Chain {
@@ -78,12 +81,15 @@ impl Chain {
     /// Returns whether counts of so many patterns are to be added: those added to are many more, and not
     /// many already. So every pattern is counted a few times only, and few counts are asked together.
     pub(super) fn takes(&self, n_patterns: u64) -> bool {
-        let before = match self.units.len() {
-            1 => 0,
-            n => self.units[n - 2].1.counted.patterns,
+        let own = self.top().counted.patterns;
+        let is_more = match self.units.len() {
+            1 => own / ADDING_COSTS >= n_patterns,
+            n => {
+                let before = self.units[n - 2].1.counted.patterns;
+                own.saturating_sub(before) >= n_patterns.saturating_mul(2)
+            }
         };
-        let own = self.top().counted.patterns.saturating_sub(before);
-        self.units.len() < MOST_UNITS && own >= n_patterns.saturating_mul(2)
+        is_more && self.units.len() < MOST_UNITS
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::level::{Level, NgramCounts};
-use super::numbers::{Numbers, Reader};
+use super::numbers::{Numbers, Reader, first_not_below};
 use super::{BothSums, Trie};
 
 /// A unit of a level: the n-grams that are new in it, and the counts that are others since.
@@ -132,19 +132,48 @@ impl Later {
         (counts.get(2 * place), continuation)
     }
 
-    /// Returns where the changes of a range of ids begin.
-    pub(super) fn changes(&self, ids: &Range<usize>) -> Changes<'_> {
+    /// Changes columns in memory; those without symbols to the left stay so. The context of all n-grams is the
+    /// empty one, and new symbols have greater numbers than those before, so the order stays.
+    pub(super) fn apply_to(
+        &self,
+        symbols: &mut Vec<u32>,
+        counts: &mut Vec<u32>,
+        continuations: &mut Vec<u32>,
+    ) {
+        let (changed, of_changed) = (&self.columns.changed, self.columns.changed_counts.read());
+        for place in 0..changed.len() {
+            let (id, (count, continuation)) = (changed.get(place), self.pair(of_changed, place));
+            if let Some(held) = counts.get_mut(id as usize) {
+                *held = count;
+            }
+            if let Some(held) = continuations.get_mut(id as usize) {
+                *held = continuation;
+            }
+        }
+        let has_continuations = !continuations.is_empty();
+        for place in 0..self.len() {
+            let ngram = self.at(place);
+            symbols.push(ngram.symbol);
+            counts.push(ngram.count);
+            if has_continuations {
+                continuations.push(ngram.continuation);
+            }
+        }
+    }
+
+    /// Returns the changes of a range of ids; `None` where there are none.
+    pub(super) fn changes(&self, ids: &Range<usize>) -> Option<Changes<'_>> {
         let changed = self.columns.changed.read();
         let len = self.columns.changed.len();
         // Ids have 32 bits.
-        let next = changed.lower_bound(0..len, ids.start as u32);
-        Changes {
+        let place = changed.lower_bound(0..len, ids.start as u32);
+        let next = (place < len).then(|| changed.get(place))?;
+        ((next as usize) < ids.end).then_some(Changes {
             of: self,
             changed,
-            counts: self.columns.changed_counts.read(),
+            place,
             next,
-            end: changed.lower_bound(next..len, u32::try_from(ids.end).unwrap_or(u32::MAX)),
-        }
+        })
     }
 }
 
@@ -152,23 +181,36 @@ impl Later {
 pub(super) struct Changes<'a> {
     of: &'a Later,
     changed: Reader<'a>,
-    counts: Reader<'a>,
-    next: usize,
-    end: usize,
+    /// The place of the next one, and its id.
+    place: usize,
+    next: u32,
 }
 
 impl Changes<'_> {
-    pub(super) const fn is_empty(&self) -> bool {
-        self.next == self.end
+    /// Returns the counts of an id, which is above those that were asked for before.
+    #[inline]
+    pub(super) fn of(&mut self, id: u32) -> Option<(u32, u32)> {
+        if id > self.next {
+            self.move_to(id);
+        }
+        let counts = || {
+            self.of
+                .pair(self.of.columns.changed_counts.read(), self.place)
+        };
+        (id == self.next).then(counts)
     }
 
-    /// Returns the counts of an id, which is above those that were asked for before.
-    pub(super) fn of(&mut self, id: u32) -> Option<(u32, u32)> {
-        while self.next < self.end && self.changed.get(self.next) < id {
-            self.next += 1;
-        }
-        let is_there = self.next < self.end && self.changed.get(self.next) == id;
-        is_there.then(|| self.of.pair(self.counts, self.next))
+    /// Moves to the first change that is not of an id below.
+    fn move_to(&mut self, id: u32) {
+        let (changed, place) = (self.changed, self.place);
+        let len = self.of.columns.changed.len();
+        // Mostly the next one, or far away.
+        self.place += first_not_below(len - place, |at| changed.get(place + at) < id);
+        self.next = match self.place < len {
+            true => changed.get(self.place),
+            // No id.
+            false => u32::MAX,
+        };
     }
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use foldhash::fast::FixedState;
 
 use super::later::{Changes, Later};
-use super::numbers::{Numbers, Part, Reader, first_at_least};
+use super::numbers::{Numbers, Part, Reader, first_not_below};
 use super::sums::{self, BothSums};
 
 /// What was counted of one n-gram, which is known by its last symbol.
@@ -111,9 +111,18 @@ impl Level {
 
     /// Adds a unit of what was written later; returns whether it belongs to what is there.
     pub(crate) fn add_later(&mut self, later: Later) -> bool {
-        let is_next = later.first as usize == self.n_written() && later.is_whole();
-        self.later.push(later);
-        is_next
+        if later.first as usize != self.n_written() || !later.is_whole() {
+            return false;
+        }
+        let columns = (self.symbols.owned(), self.counts.owned());
+        match (columns, self.continuations.owned()) {
+            // What lies in memory is changed there.
+            ((Some(symbols), Some(counts)), Some(continuations)) => {
+                later.apply_to(symbols, counts, continuations);
+            }
+            _ => self.later.push(later),
+        }
+        true
     }
 
     pub(crate) fn n_sealed(&self) -> usize {
@@ -295,20 +304,21 @@ impl Level {
         }
     }
 
-    /// Returns what tells the changed counts of a range of the columns, whose ids are asked for in order.
-    fn changes(&self, sealed: Range<usize>) -> impl FnMut(u32) -> Option<(u32, u32)> {
+    /// Returns what tells the changed counts of a range of the columns, whose ids are asked for in order;
+    /// `None` where nothing is changed.
+    fn changes(
+        &self,
+        sealed: Range<usize>,
+    ) -> Option<impl FnMut(u32) -> Option<(u32, u32)> + use<'_>> {
         let units = self.later.iter().rev();
-        let mut units: Vec<Changes<'_>> = units
-            .map(|later| later.changes(&sealed))
-            .filter(|changes| !changes.is_empty())
-            .collect();
-        move |id| {
-            let learned = match self.changed.is_empty() {
-                true => None,
-                false => self.changed.get(&id).copied(),
-            };
+        let mut units: Vec<Changes<'_>> =
+            units.filter_map(|later| later.changes(&sealed)).collect();
+        let is_changed = !self.changed.is_empty() || !units.is_empty();
+        let of = move |id: u32| {
+            let learned = self.changed.get(&id).copied();
             learned.or_else(|| units.iter_mut().find_map(|changes| changes.of(id)))
-        }
+        };
+        is_changed.then_some(of)
     }
 
     /// Adds up the followers of a context, whose sorted followers lie in `sealed`.
@@ -343,7 +353,7 @@ impl Level {
         let (counts, continuations) = self.parts(sealed);
         for at in 0..len {
             let id = (start + at) as u32;
-            let (count, continuation) = match changed_counts(id) {
+            let (count, continuation) = match changed_counts.as_mut().and_then(|of| of(id)) {
                 Some(changed) => changed,
                 None => (counts.get(at), continuations.get(at)),
             };
@@ -413,7 +423,8 @@ impl Level {
             }
             let found = held.get(from);
             if found == symbol {
-                let changed = changed_counts((start + from) as u32);
+                let id = (start + from) as u32;
+                let changed = changed_counts.as_mut().and_then(|of| of(id));
                 let (count, continuation) =
                     changed.unwrap_or_else(|| (counts.get(from), continuations.get(from)));
                 let ngram = NgramCounts {
@@ -493,19 +504,4 @@ impl Level {
         }
         before
     }
-}
-
-/// Returns how many of `len` things are below something, which are the first ones; takes longer the
-/// more they are.
-#[inline]
-fn first_not_below(len: usize, is_below: impl Fn(usize) -> bool) -> usize {
-    let (mut low, mut high, mut step) = (0, 0, 1);
-    while high < len && is_below(high) {
-        low = high + 1;
-        high += step;
-        step *= 2;
-    }
-    let high = high.min(len);
-    // All before `low` are below it, and what `high` is at is not.
-    low + first_at_least(high - low, |at| is_below(low + at))
 }

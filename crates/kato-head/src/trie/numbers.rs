@@ -247,7 +247,7 @@ fn large_number([places, numbers]: &[CheckedBytes; 2], place: usize) -> u32 {
 
 /// Returns how many of `len` things are below something, which are the first ones.
 #[inline]
-pub(super) fn first_at_least(len: usize, is_below: impl Fn(usize) -> bool) -> usize {
+fn first_at_least(len: usize, is_below: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, len);
     while low < high {
         let middle = low.midpoint(high);
@@ -257,4 +257,19 @@ pub(super) fn first_at_least(len: usize, is_below: impl Fn(usize) -> bool) -> us
         }
     }
     low
+}
+
+/// Returns how many of `len` things are below something, which are the first ones; takes longer the
+/// more they are.
+#[inline]
+pub(super) fn first_not_below(len: usize, is_below: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high, mut step) = (0, 0, 1);
+    while high < len && is_below(high) {
+        low = high + 1;
+        high += step;
+        step *= 2;
+    }
+    let high = high.min(len);
+    // All before `low` are below it, and what `high` is at is not.
+    low + first_at_least(high - low, |at| is_below(low + at))
 }

@@ -99,7 +99,23 @@ fn said(head: &Head, words: &[&str]) -> (Vec<Option<u64>>, Weights, Vec<u64>) {
     (scored, scorer.into_weights(), expected)
 }
 
+/// Checks that the most probable symbols after words are those of the whole distribution.
+fn check_top(head: &Head, words: &[&str]) -> Result<(), TestCaseError> {
+    let mut history = head.history();
+    for length in 0..=words.len().min(8) {
+        let next = head.next(&history, &Weights::new(), None);
+        let all = next.distribution();
+        for n in [0, 1, 3, 9] {
+            prop_assert_eq!(next.top(n), all.top(n));
+        }
+        head.read(&mut history, words.get(length).copied().unwrap_or("a"));
+    }
+    Ok(())
+}
+
 fn check_equal(one: &Head, other: &Head, words: &[&str]) -> Result<(), TestCaseError> {
+    check_top(one, words)?;
+    check_top(other, words)?;
     prop_assert_eq!(counts(one), counts(other));
     prop_assert_eq!(one.n_ngrams(), other.n_ngrams());
     prop_assert_eq!(one.n_outcomes(), other.n_outcomes());

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Result;
 use indicatif::{HumanBytes, HumanCount, HumanDuration};
@@ -12,7 +13,7 @@ use kato_scheduler::TrainingReport;
 use serde_json::Value;
 
 use crate::forecast::Forecast;
-use crate::indexing;
+use crate::indexing::{self, WrittenCounts};
 use crate::machine;
 use crate::occurrences::Kept;
 use crate::training::destination;
@@ -29,6 +30,8 @@ pub(super) struct Outcome<'a> {
     pub(super) forecast: Option<Forecast>,
     pub(super) profile: Option<Profile>,
     pub(super) index: Option<&'a BuildReport>,
+    /// What became of the head's counts.
+    pub(super) head: Option<&'a WrittenCounts>,
     pub(super) occurrences: Option<&'a Kept>,
     /// The id in the history, and the history.
     pub(super) recorded: Option<(String, &'a Path)>,
@@ -56,6 +59,9 @@ impl Outcome<'_> {
         if let Some(index) = self.index {
             value["index"] = indexing::to_json(index);
         }
+        if let Some(head) = self.head {
+            value["head"] = serde_json::to_value(head)?;
+        }
         if let Some(occurrences) = self.occurrences {
             value["occurrences"] = serde_json::to_value(occurrences)?;
         }
@@ -74,6 +80,13 @@ impl Outcome<'_> {
                 "index: {} in {}\n",
                 HumanBytes(index.bytes),
                 HumanDuration(index.elapsed)
+            );
+        }
+        if let Some(head) = self.head {
+            text += &format!(
+                "counts of the head: {} in {}\n",
+                HumanBytes(head.bytes),
+                HumanDuration(Duration::from_secs_f64(head.seconds))
             );
         }
         if let Some(occurrences) = self.occurrences {
