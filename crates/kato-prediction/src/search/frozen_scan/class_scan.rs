@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::bar::FoundRank;
 use super::lists::{Kind, Lists};
 use super::seen::Seen;
 use crate::bounds::{Bounds, PlaceBounds};
@@ -37,7 +38,38 @@ pub(super) struct Step {
 }
 
 impl<'s> ClassScan<'s> {
-    /// Returns the best score of a pattern that may hold what was seen of the state.
+    /// Returns the best score of a pattern of a step that may hold what was seen of the state.
+    #[inline]
+    pub(super) fn upper_in(&mut self, step: Step, seen: Seen, state: &State<'_>) -> f64 {
+        // Of more symbols or pairs it belongs to another step.
+        let n_pairs = seen.n_pairs.min(step.n_pairs);
+        let in_order = self
+            .bounds
+            .upper(seen.lcs(state).min(step.overlaps.1), n_pairs);
+        match &mut self.places {
+            Some(places) => places.upper(seen.places, n_pairs).min(in_order),
+            None => f64::INFINITY,
+        }
+    }
+
+    /// Returns the overlaps from which on a pattern of a step can rank: one that comes before the bar, and one
+    /// behind it.
+    pub(super) fn least_overlaps(&self, step: Step, bar: Option<FoundRank>) -> [usize; 2] {
+        let Some(bar) = bar else {
+            return [step.overlaps.0; 2];
+        };
+        let least = |reaches: &dyn Fn(f64) -> bool| {
+            let mut overlaps = step.overlaps.0..=step.overlaps.1;
+            let least = overlaps.find(|&o| reaches(self.bounds.upper(o, step.n_pairs)));
+            least.unwrap_or(usize::MAX)
+        };
+        [
+            least(&|upper| upper >= bar.score),
+            least(&|upper| upper > bar.score),
+        ]
+    }
+
+    /// Returns the best score of a pattern of which this was seen.
     #[inline]
     pub(super) fn upper(&mut self, seen: Seen, state: &State<'_>) -> f64 {
         let in_order = self.bounds.upper(seen.lcs(state), seen.n_pairs);
