@@ -3,7 +3,7 @@
 //! The bytes of a list are: the number of ranks (LEB128); the bits of a gap (a byte); the first rank of every
 //! [`BLOCK_RANKS`] (4 bytes each); and the gaps, from the lowest bits of the first byte on. A gap is how many
 //! numbers lie between a rank and the one before it in its block. A list with signatures goes on with them, 4
-//! bytes each.
+//! bytes each. Of a single rank there are only these 4 bytes and the signature: the bytes of a list tell.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -23,6 +23,10 @@ const MOST_HEAD_BYTES: usize = 6;
 /// Appends ascending ranks to bytes.
 #[cfg(any(test, feature = "disk"))]
 pub(crate) fn pack(ranks: &[u32], out: &mut Vec<u8>) {
+    if let [rank] = ranks {
+        out.extend(rank.to_le_bytes());
+        return;
+    }
     let mut rest = ranks.len();
     while rest >= 0x80 {
         out.push(rest as u8 | 0x80);
@@ -79,6 +83,14 @@ impl<'a> PackedRanks<'a> {
             firsts: start,
             gaps: start,
         };
+        if len == 4 + signature_bytes {
+            return Self {
+                n_ranks: 1,
+                // A damaged offset may be any number.
+                gaps: start.saturating_add(4),
+                ..nothing
+            };
+        }
         let head = column.slice(start, len.min(MOST_HEAD_BYTES));
         let n_more = head.iter().take_while(|&&byte| byte >= 0x80).count();
         let Some(&width) = head.get(n_more + 1) else {

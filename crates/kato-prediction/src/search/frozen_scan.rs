@@ -215,7 +215,7 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
             steps.push(Step {
                 class: None,
                 high: bounds.fold(f64::NEG_INFINITY, f64::max),
-                n_pairs: 0,
+                n_pairs: (0, 0),
                 overlaps: (0, 0),
             });
         }
@@ -243,7 +243,7 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
     /// Visits the patterns of a step.
     fn take_step(&mut self, scan: &mut ClassScan<'s>, step: Step) -> Result<(), Cancelled> {
         let uses_pairs = self.uses_pairs(&scan.bounds);
-        if uses_pairs && step.n_pairs > 0 && scan.pairs.is_none() {
+        if uses_pairs && step.n_pairs.0 > 0 && scan.pairs.is_none() {
             let lists =
                 Lists::of_pairs(self.reader, self.state, scan.class, &scan.ranks, self.ties);
             scan.pairs = Some(lists);
@@ -262,7 +262,7 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
         let Some(by_symbols) = length(Kind::Symbols) else {
             return Ok(());
         };
-        let kind = match uses_pairs && step.n_pairs > 0 {
+        let kind = match uses_pairs && step.n_pairs.0 > 0 {
             true => match length(Kind::Pairs) {
                 Some(by_pairs) if by_pairs <= by_symbols => Kind::Pairs,
                 Some(_) => Kind::Symbols,
@@ -284,10 +284,13 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
         let bar = self.bar().map_or(f64::NEG_INFINITY, |bar| bar.score);
         let (least, most) = step.overlaps;
         let mut overlaps = least..=most;
-        let overlap = overlaps.find(|&o| scan.bounds.upper(o, step.n_pairs) >= bar)?;
+        let overlap = overlaps.find(|&o| scan.bounds.upper(o, step.n_pairs.1) >= bar)?;
         scan.lists(kind).first_needed(match kind {
             Kind::Symbols => overlap,
-            Kind::Pairs => step.n_pairs,
+            Kind::Pairs => {
+                let mut n_pairs = step.n_pairs.0..=step.n_pairs.1;
+                n_pairs.find(|&n_pairs| scan.bounds.upper(most, n_pairs) >= bar)?
+            }
         })
     }
 
@@ -349,7 +352,7 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
         let count = scan.lists(kind).lists[nth].count;
         let least = match kind {
             Kind::Symbols => step.overlaps.0,
-            Kind::Pairs => step.n_pairs,
+            Kind::Pairs => step.n_pairs.0,
         };
         let mut found: Vec<u32> = Vec::new();
         for &rank in ranks {
@@ -412,10 +415,12 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
             let overlap = by_lists.symbols.min(scan.bounds.most());
             let n_pairs = match uses_pairs {
                 true => by_lists.pairs.min(scan.bounds.most_pairs()),
-                false => step.n_pairs,
+                false => step.n_pairs.0,
             };
             let (least, most) = step.overlaps;
-            if n_pairs != step.n_pairs || overlap < least || overlap > most {
+            if !(step.n_pairs.0..=step.n_pairs.1).contains(&n_pairs)
+                || !(least..=most).contains(&overlap)
+            {
                 continue;
             }
             let mut upper = scan.bounds.upper(common.symbols, common.pairs);

@@ -439,6 +439,10 @@ type List = (Vec<u64>, Vec<u64>);
 
 /// Unpacks a list.
 fn unpack(bytes: &[u8], is_signed: bool) -> List {
+    let signature_bytes = if is_signed { 4 } else { 0 };
+    if bytes.len() == 4 + signature_bytes {
+        return (numbers(&bytes[..4], 4), numbers(&bytes[4..], 4));
+    }
     let n_length = bytes.iter().position(|&byte| byte < 0x80).unwrap() + 1;
     let length = bytes[..n_length].iter().rev();
     let n_ranks = length.fold(0, |n, &byte| n << 7 | usize::from(byte & 0x7F));
@@ -458,7 +462,8 @@ fn unpack(bytes: &[u8], is_signed: bool) -> List {
             n_gaps += 1;
         }
     }
-    assert_eq!(signatures.len(), if is_signed { n_ranks * 4 } else { 0 });
+    assert!(n_ranks > 1);
+    assert_eq!(signatures.len(), n_ranks * signature_bytes);
     (ranks, numbers(signatures, 4))
 }
 

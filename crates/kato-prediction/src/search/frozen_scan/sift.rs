@@ -86,7 +86,7 @@ impl<'s> FrozenScan<'s, '_, '_> {
             }
             let seen = Seen::of_signature(*shape, signature, *known, &masks.positions);
             if seen.held.count_ones() < step.overlaps.0 as u32
-                || seen.paired.count_ones() < step.n_pairs as u32
+                || seen.paired.count_ones() < step.n_pairs.0 as u32
                 || !can_rank(bar, scan.upper_in(step, seen, self.state), key)
             {
                 continue;
