@@ -14,9 +14,11 @@
 //! takes the patterns from where they came from.
 
 mod columns;
+mod directory;
 mod index;
 mod layout;
 mod lists;
+mod packed;
 mod signature;
 mod units;
 
@@ -29,5 +31,7 @@ pub use layout::{
     ClassKey, ClassLayout, Column, LARGE_FREQUENCY, LayoutError, NodeLayout, OFFSET_BASE,
 };
 pub(crate) use layout::{id_of, number_of};
-pub(crate) use lists::{ListCursor, RankList};
+pub(crate) use lists::{ListCursor, RankList, Window};
+#[cfg(feature = "disk")]
+pub(crate) use packed::pack;
 pub use signature::{LONGEST_SIGNED, SignatureShape};

@@ -213,33 +213,18 @@ impl State<'_> {
         Some(self.lookup.get(id)?.idx as usize)
     }
 
-    /// Returns what the lists of the state's symbols and pairs that hold a pattern stand for
-    /// together.
+    /// Returns what the lists of the symbols of a long state that hold a pattern stand for together.
     pub(crate) fn common_by_lists(&self, pattern: &[SymbolId]) -> ListOverlap {
-        if self.len() > WORD {
-            let slots = pattern.iter().filter_map(|&symbol| self.lookup.get(symbol));
-            let mut held: Vec<u32> = slots.map(|slot| slot.idx).collect();
-            held.sort_unstable();
-            held.dedup();
-            let counts = held
-                .iter()
-                .map(|&idx| self.distinct[idx as usize].count as usize);
-            return ListOverlap {
-                symbols: counts.sum(),
-                ..ListOverlap::default()
-            };
-        }
-        let (mut symbols, mut paired, mut before) = (0_u64, 0_u64, 0_u64);
-        for &symbol in pattern {
-            let mask = self.mask(symbol);
-            symbols |= mask;
-            paired |= before << 1 & mask;
-            before = mask;
-        }
+        let slots = pattern.iter().filter_map(|&symbol| self.lookup.get(symbol));
+        let mut held: Vec<u32> = slots.map(|slot| slot.idx).collect();
+        held.sort_unstable();
+        held.dedup();
+        let counts = held
+            .iter()
+            .map(|&idx| self.distinct[idx as usize].count as usize);
         ListOverlap {
-            symbols: symbols.count_ones() as usize,
-            pairs: paired.count_ones() as usize,
-            paired,
+            symbols: counts.sum(),
+            ..ListOverlap::default()
         }
     }
 }

@@ -10,8 +10,9 @@ use std::sync::Arc;
 use kato_model::PatternName;
 
 use super::columns::{OffsetView, Offsets, lower_bound, lower_bound_near};
+use super::directory::{Directory, DirectoryView};
 use super::layout::{Column, LARGE_FREQUENCY, LayoutError, NodeLayout, id_of, number_of};
-use super::lists::{Directory, DirectoryView, RankList, Signatures};
+use super::lists::RankList;
 use super::signature::SignatureShape;
 use crate::SymbolId;
 use crate::page_class::PageClass;
@@ -65,8 +66,6 @@ pub struct FrozenIndex {
     first: Directory,
     pair_keys: Directory,
     pairs: Directory,
-    held_signatures: CheckedBytes,
-    pair_signatures: CheckedBytes,
     pub(super) damage: Damage,
 }
 
@@ -78,44 +77,24 @@ pub(crate) struct Class {
     first: [usize; 2],
     pairs: [usize; 2],
     least_pair_list: usize,
-    held_signatures: Option<SignedPart>,
-    pair_signatures: Option<SignedPart>,
+    held_shape: Option<SignatureShape>,
+    pair_shape: Option<SignatureShape>,
 }
 
-/// Where the signatures of a class begin, and how they are laid out.
-#[derive(Debug, Clone, Copy)]
-struct SignedPart {
-    first_rank: usize,
-    first: usize,
-    shape: SignatureShape,
-}
-
-impl SignedPart {
-    /// Returns the signatures of a list that begins at a place in the column of ranks.
-    fn of<'a>(self, signatures: View<'a>, list: &RankList<'a>) -> Option<Signatures<'a>> {
-        let at = list.start().checked_sub(self.first_rank)?;
-        Some(Signatures {
-            column: signatures,
-            start: self.first.saturating_add(at),
-            shape: self.shape,
-        })
-    }
-}
-
-/// Keys, starts, bases and ranks of a directory.
+/// Keys, starts, bases and lists of a directory.
 type DirectoryColumns = [Column; 4];
 
 const HELD: DirectoryColumns = [
     Column::HeldKeys,
     Column::HeldStarts,
     Column::HeldBases,
-    Column::HeldRanks,
+    Column::HeldLists,
 ];
 const FIRST: DirectoryColumns = [
     Column::FirstKeys,
     Column::FirstStarts,
     Column::FirstBases,
-    Column::FirstRanks,
+    Column::FirstLists,
 ];
 
 /// The columns of a node, one by one or joined.
@@ -131,9 +110,9 @@ impl<F: FnMut(Column) -> Result<CheckedBytes, LayoutError>> Columns<F> {
     }
 
     fn directory(&mut self, columns: DirectoryColumns) -> Result<Directory, LayoutError> {
-        let [keys, starts, bases, ranks] = columns;
+        let [keys, starts, bases, lists] = columns;
         let (keys, starts) = (self.get(keys)?, self.get(starts)?);
-        Directory::new(keys, starts, self.get(bases)?, self.get(ranks)?)
+        Directory::new(keys, starts, self.get(bases)?, self.get(lists)?)
     }
 
     /// Joins the directory of first symbols of pairs, the lists of which are their followers.
@@ -147,7 +126,7 @@ impl<F: FnMut(Column) -> Result<CheckedBytes, LayoutError>> Columns<F> {
     fn pairs(&mut self, followers: CheckedBytes) -> Result<Directory, LayoutError> {
         let starts = self.get(Column::PairStarts)?;
         let bases = self.get(Column::PairBases)?;
-        Directory::new(followers, starts, bases, self.get(Column::PairRanks)?)
+        Directory::new(followers, starts, bases, self.get(Column::PairLists)?)
     }
 }
 
@@ -243,8 +222,6 @@ impl FrozenIndex {
             first: columns.directory(FIRST)?,
             pair_keys: columns.pair_keys(pair_followers.clone())?,
             pairs: columns.pairs(pair_followers)?,
-            held_signatures: columns.get(Column::HeldSignatures)?,
-            pair_signatures: columns.get(Column::PairSignatures)?,
             classes: Vec::new(),
             damage,
         };
@@ -286,25 +263,12 @@ impl FrozenIndex {
             };
             let page_class = class.class.page_class();
             let page_class = page_class.ok_or(LayoutError("there is no class of such a length"))?;
-            let signed = |part: Option<[u64; 2]>, n_known: usize| match part {
-                None => Ok(None),
-                Some(part) => {
-                    let [first_rank, first] =
-                        part.map(|at| usize::try_from(at).unwrap_or(usize::MAX));
-                    let length = page_class.lengths.exact();
-                    let shape = length.and_then(|length| SignatureShape::new(length, n_known));
-                    let shape =
-                        shape.ok_or(LayoutError("patterns of this length have no signatures"))?;
-                    Ok(Some(SignedPart {
-                        first_rank,
-                        first,
-                        shape,
-                    }))
-                }
-            };
+            let length = page_class.lengths.exact();
+            let shape = |n_known| length.and_then(|length| SignatureShape::new(length, n_known));
             self.classes.push(Class {
-                held_signatures: signed(class.held_signatures, 1)?,
-                pair_signatures: signed(class.pair_signatures, 2)?,
+                // Lists of a name are short, as nearly every pattern has names of its own.
+                held_shape: shape(1).filter(|_| self.n_below == 0),
+                pair_shape: shape(2),
                 class: page_class.clone(),
                 held: part(class.held, &self.held)?,
                 first: part(class.first, &self.first)?,
@@ -357,8 +321,6 @@ impl FrozenIndex {
             &self.learned_frequencies,
             &self.lower_texts,
             &self.lower_text_counts,
-            &self.held_signatures,
-            &self.pair_signatures,
         ];
         let offsets = [
             &self.symbol_offsets,
@@ -394,8 +356,6 @@ impl FrozenIndex {
             first: self.first.view(),
             pair_keys: self.pair_keys.view(),
             pairs: self.pairs.view(),
-            held_signatures: self.held_signatures.view(),
-            pair_signatures: self.pair_signatures.view(),
         }
     }
 
@@ -548,8 +508,6 @@ pub(crate) struct Reader<'a> {
     first: DirectoryView<'a>,
     pair_keys: DirectoryView<'a>,
     pairs: DirectoryView<'a>,
-    held_signatures: View<'a>,
-    pair_signatures: View<'a>,
 }
 
 impl<'a> Reader<'a> {
@@ -666,15 +624,14 @@ impl<'a> Reader<'a> {
     /// Returns the patterns of a class that hold a symbol.
     pub(crate) fn held(&self, class: &Class, id: SymbolId) -> Option<RankList<'a>> {
         let number = self.number(id)?;
-        let list = self.held.list(self.held.find(class.held, number)?);
-        let part = class.held_signatures;
-        Some(list.signed(part.and_then(|part| part.of(self.held_signatures, &list))))
+        let key = self.held.find(class.held, number)?;
+        Some(self.held.list(key, class.held_shape))
     }
 
     /// Returns the patterns of a class that begin with a symbol.
     pub(crate) fn first(&self, class: &Class, id: SymbolId) -> Option<RankList<'a>> {
         let number = self.number(id)?;
-        Some(self.first.list(self.first.find(class.first, number)?))
+        Some(self.first.list(self.first.find(class.first, number)?, None))
     }
 
     /// Says that [`pair`](Self::pair)s of a class that begin with a symbol will soon be looked up.
@@ -698,9 +655,7 @@ impl<'a> Reader<'a> {
         if let Some(key) = self.pair_keys.find(class.pairs, a) {
             let (start, len) = self.pair_keys.range(key);
             let part = [start, start.saturating_add(len)];
-            let list = self.pairs.list(self.pairs.find(part, b)?);
-            let part = class.pair_signatures;
-            return Some(list.signed(part.and_then(|part| part.of(self.pair_signatures, &list))));
+            return Some(self.pairs.list(self.pairs.find(part, b)?, class.pair_shape));
         }
         // The followers of symbols that few patterns hold are not listed: those few are looked at.
         let held = self.held(class, first)?;

@@ -61,23 +61,21 @@ pub enum Column {
     LowerTextCounts,
     /// For each class, the numbers of the symbols that patterns of the class hold, ascending.
     HeldKeys,
-    /// Where their ranks begin, in ranks.
+    /// Where their lists begin, in bytes.
     HeldStarts,
     /// Bases of those.
     HeldBases,
-    /// By class and symbol: the ranks of the patterns that hold it, ascending.
-    HeldRanks,
-    /// Of the classes that have them ([`ClassLayout::held_signatures`]): the
-    /// [signature](super::SignatureShape) beside each rank.
-    HeldSignatures,
+    /// By class and symbol: the ranks of the patterns that hold it, ascending and packed; in the lowest node
+    /// with the [signature](super::SignatureShape) of each, if its class has some.
+    HeldLists,
     /// For each class, the numbers of the symbols that patterns of the class begin with, ascending.
     FirstKeys,
-    /// Where their ranks begin, in ranks.
+    /// Where their lists begin, in bytes.
     FirstStarts,
     /// Bases of those.
     FirstBases,
-    /// By class and symbol: the ranks of the patterns that begin with it, ascending.
-    FirstRanks,
+    /// By class and symbol: the ranks of the patterns that begin with it, ascending and packed.
+    FirstLists,
     /// For each class, the numbers of the symbols whose followers are listed, ascending.
     PairKeys,
     /// Where their followers begin, in followers.
@@ -86,21 +84,18 @@ pub enum Column {
     PairKeyBases,
     /// By class and symbol: the numbers of the symbols that follow it, ascending.
     PairFollowers,
-    /// By follower: where the ranks begin, in ranks.
+    /// By follower: where the lists begin, in bytes.
     PairStarts,
     /// Bases of those.
     PairBases,
     /// By class, symbol and follower: the ranks of the patterns in which the two are neighbours,
-    /// ascending.
-    PairRanks,
-    /// Of the classes that have them ([`ClassLayout::pair_signatures`]): the
-    /// [signature](super::SignatureShape) beside each rank.
-    PairSignatures,
+    /// ascending and packed, with the [signature](super::SignatureShape) of each, if their class has some.
+    PairLists,
 }
 
 impl Column {
     /// All columns.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 34] = [
         Self::Names,
         Self::SymbolStarts,
         Self::SymbolBases,
@@ -123,20 +118,18 @@ impl Column {
         Self::HeldKeys,
         Self::HeldStarts,
         Self::HeldBases,
-        Self::HeldRanks,
-        Self::HeldSignatures,
+        Self::HeldLists,
         Self::FirstKeys,
         Self::FirstStarts,
         Self::FirstBases,
-        Self::FirstRanks,
+        Self::FirstLists,
         Self::PairKeys,
         Self::PairKeyStarts,
         Self::PairKeyBases,
         Self::PairFollowers,
         Self::PairStarts,
         Self::PairBases,
-        Self::PairRanks,
-        Self::PairSignatures,
+        Self::PairLists,
     ];
 
     /// Returns the name, as files have it.
@@ -165,20 +158,18 @@ impl Column {
             Self::HeldKeys => "held_keys",
             Self::HeldStarts => "held_starts",
             Self::HeldBases => "held_bases",
-            Self::HeldRanks => "held_ranks",
-            Self::HeldSignatures => "held_signatures",
+            Self::HeldLists => "held_lists",
             Self::FirstKeys => "first_keys",
             Self::FirstStarts => "first_starts",
             Self::FirstBases => "first_bases",
-            Self::FirstRanks => "first_ranks",
+            Self::FirstLists => "first_lists",
             Self::PairKeys => "pair_keys",
             Self::PairKeyStarts => "pair_key_starts",
             Self::PairKeyBases => "pair_key_bases",
             Self::PairFollowers => "pair_followers",
             Self::PairStarts => "pair_starts",
             Self::PairBases => "pair_bases",
-            Self::PairRanks => "pair_ranks",
-            Self::PairSignatures => "pair_signatures",
+            Self::PairLists => "pair_lists",
         }
     }
 }
@@ -229,11 +220,6 @@ pub struct ClassLayout {
     pub pairs: [u64; 2],
     /// Patterns that hold a symbol from which on its followers are listed.
     pub least_pair_list: u64,
-    /// If there are signatures beside [`Column::HeldRanks`]: the place of the class's first rank there,
-    /// and of its signature in [`Column::HeldSignatures`].
-    pub held_signatures: Option<[u64; 2]>,
-    /// The same for [`Column::PairRanks`] and [`Column::PairSignatures`].
-    pub pair_signatures: Option<[u64; 2]>,
 }
 
 impl ClassLayout {
@@ -246,8 +232,6 @@ impl ClassLayout {
             first: [0; 2],
             pairs: [0; 2],
             least_pair_list,
-            held_signatures: None,
-            pair_signatures: None,
         }
     }
 }

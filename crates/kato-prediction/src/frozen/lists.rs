@@ -2,236 +2,164 @@
 
 use std::ops::Range;
 
-use super::columns::{OffsetView, Offsets, lower_bound};
-use super::layout::LayoutError;
+use super::packed::{BLOCK_RANKS, PackedRanks};
 use super::signature::SignatureShape;
 use crate::search::TieOrder;
-use kato_columns::{CheckedBytes, View};
+use kato_columns::View;
 
-/// Number of ranks that are checked and read together.
-const WINDOW: usize = 1024;
+/// Number of ranks that are checked and read together: whole blocks.
+const WINDOW: usize = 8 * BLOCK_RANKS;
 
 /// Number of ranks of a list that are asked for ahead: most walks end within.
 const AHEAD: usize = 4 * WINDOW;
 
-/// Keys of a part that are asked for ahead of looking for some of them, at most: of more, few are read.
-const AHEAD_KEYS: usize = 1 << 15;
+/// Bytes of a signature.
+const SIGNATURE_BYTES: usize = 4;
 
-/// A directory of lists of ranks by number.
-#[derive(Debug, Clone)]
-pub(super) struct Directory {
-    keys: CheckedBytes,
-    offsets: Offsets,
-    ranks: CheckedBytes,
-}
-
-impl Directory {
-    /// Returns the bytes of memory beside those of the columns.
-    pub(super) fn heap_bytes(&self) -> usize {
-        self.keys.heap_bytes() + self.offsets.heap_bytes() + self.ranks.heap_bytes()
-    }
-
-    pub(super) fn new(
-        keys: CheckedBytes,
-        starts: CheckedBytes,
-        bases: CheckedBytes,
-        ranks: CheckedBytes,
-    ) -> Result<Self, LayoutError> {
-        if !keys.len().is_multiple_of(4) || !ranks.len().is_multiple_of(4) {
-            return Err(LayoutError("a list ends within a number"));
-        }
-        let n_keys = keys.len() / 4;
-        Ok(Self {
-            offsets: Offsets::new(starts, bases, n_keys)?,
-            keys,
-            ranks,
-        })
-    }
-
-    /// Returns the number of keys.
-    pub(super) fn n_keys(&self) -> usize {
-        self.keys.len() / 4
-    }
-
-    pub(super) fn view(&self) -> DirectoryView<'_> {
-        DirectoryView {
-            keys: self.keys.view(),
-            offsets: self.offsets.view(),
-            ranks: self.ranks.view(),
-        }
-    }
-}
-
-/// A directory to read.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct DirectoryView<'a> {
-    keys: View<'a>,
-    offsets: OffsetView<'a>,
-    ranks: View<'a>,
-}
-
-impl<'a> DirectoryView<'a> {
-    /// Says that keys will soon be found in a part of them, and lists read.
-    pub(super) fn will_find(self, part: [usize; 2]) {
-        let n_keys = part[1].saturating_sub(part[0]);
-        if n_keys <= AHEAD_KEYS {
-            self.keys
-                .will_read([(part[0].saturating_mul(4), n_keys * 4)]);
-            self.offsets.will_read_row(part);
-        }
-    }
-
-    /// Finds the place of a key in a part of the keys.
-    pub(super) fn find(self, part: [usize; 2], key: u32) -> Option<usize> {
-        let get = |idx: usize| u64::from(self.keys.u32(idx));
-        let idx = lower_bound(part[0], part[1], u64::from(key), get);
-        (idx < part[1] && self.keys.u32(idx) == key).then_some(idx)
-    }
-
-    /// Returns where what belongs to a key begins, and how much it is.
-    pub(super) fn range(self, idx: usize) -> (usize, usize) {
-        self.offsets.range(idx)
-    }
-
-    /// Returns the list of a key's place.
-    pub(super) fn list(self, idx: usize) -> RankList<'a> {
-        let (start, len) = self.offsets.range(idx);
-        RankList {
-            ranks: self.ranks,
-            start,
-            len,
-            signatures: None,
-        }
-    }
-}
-
-/// An ascending list of ranks.
+/// An ascending list of ranks, or a part of one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RankList<'a> {
-    ranks: View<'a>,
+    column: View<'a>,
+    ranks: PackedRanks<'a>,
+    shape: Option<SignatureShape>,
+    /// The places that belong to the part.
     start: usize,
     len: usize,
-    signatures: Option<Signatures<'a>>,
 }
 
-/// The signatures beside a list of ranks.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Signatures<'a> {
-    pub(super) column: View<'a>,
-    pub(super) start: usize,
-    pub(super) shape: SignatureShape,
+/// Ranks of a list in a row, and the signatures beside them.
+#[derive(Debug, Default)]
+pub(crate) struct Window<'a> {
+    /// They ascend in any order of walking.
+    pub(crate) ranks: Vec<u32>,
+    /// As many, if the list has some.
+    pub(crate) signatures: &'a [[u8; SIGNATURE_BYTES]],
 }
 
 impl<'a> RankList<'a> {
-    pub(crate) fn len(&self) -> usize {
+    /// Reads the list that lies in a range of bytes of a column.
+    pub(super) fn new(
+        column: View<'a>,
+        range: (usize, usize),
+        shape: Option<SignatureShape>,
+    ) -> Self {
+        let signature_bytes = shape.map_or(0, |_| SIGNATURE_BYTES);
+        let ranks = PackedRanks::new(column, range, signature_bytes);
+        Self {
+            column,
+            ranks,
+            shape,
+            start: 0,
+            len: ranks.len(),
+        }
+    }
+
+    pub(crate) const fn len(&self) -> usize {
         self.len
     }
 
-    /// Returns where the list begins in its column.
-    pub(super) fn start(&self) -> usize {
-        self.start
-    }
-
-    /// Adds the signatures, if there are some.
-    pub(super) fn signed(self, signatures: Option<Signatures<'a>>) -> Self {
-        Self { signatures, ..self }
-    }
-
     /// Returns how the signatures are laid out; `None` if there are none.
-    pub(crate) fn shape(&self) -> Option<SignatureShape> {
-        Some(self.signatures?.shape)
+    pub(crate) const fn shape(&self) -> Option<SignatureShape> {
+        self.shape
     }
 
-    /// Returns ranks behind so many others in an order, some hundred at most, and the signatures beside
-    /// them, if there are any. They ascend in any order. Empty at the end, and where they are damaged.
-    pub(crate) fn window(
-        &self,
-        n_before: usize,
-        ties: TieOrder,
-    ) -> (&'a [[u8; 4]], Option<&'a [[u8; 4]]>) {
+    /// Replaces `window` by the ranks behind so many others in an order, some hundred at most. Empty at the
+    /// end, and where they are damaged.
+    pub(crate) fn read_window(&self, n_before: usize, ties: TieOrder, window: &mut Window<'a>) {
         let n_left = self.len.saturating_sub(n_before);
-        let n_ranks = n_left.min(WINDOW);
-        let at = match ties {
-            TieOrder::Ascending => n_before,
-            TieOrder::Descending => n_left - n_ranks,
+        let end = self.start + self.len;
+        // They end where a block does, so that none is read twice.
+        let places = match ties {
+            TieOrder::Ascending => {
+                let first = end - n_left;
+                first..end.min((first / WINDOW + 1) * WINDOW)
+            }
+            TieOrder::Descending => {
+                let end = self.start + n_left;
+                self.start.max(end.saturating_sub(1) / WINDOW * WINDOW)..end
+            }
         };
-        let read = |column: View<'a>, start: usize| {
-            let at = start.saturating_add(at).saturating_mul(4);
-            column.slice(at, n_ranks * 4).as_chunks().0
-        };
-        let ranks = read(self.ranks, self.start);
-        let signatures = self.signatures.map(|of| read(of.column, of.start));
-        match signatures {
-            // What is damaged is not there.
-            Some(signatures) if signatures.len() < ranks.len() => (&[], Some(&[])),
-            signatures => (ranks, signatures),
+        self.ranks.read(places.clone(), &mut window.ranks);
+        if self.shape.is_some() {
+            let at = self.ranks.signatures() + places.start * SIGNATURE_BYTES;
+            let signatures = self.column.slice(at, places.len() * SIGNATURE_BYTES);
+            window.signatures = signatures.as_chunks().0;
+            if window.signatures.len() < window.ranks.len() {
+                // What is damaged is not there.
+                window.ranks.clear();
+            }
         }
     }
 
     /// Says that the list will soon be walked in an order.
     pub(crate) fn will_walk(&self, ties: TieOrder) {
         let n_ahead = self.len.min(AHEAD);
-        let skipped = match ties {
-            TieOrder::Ascending => 0,
-            TieOrder::Descending => self.len - n_ahead,
+        let first = match ties {
+            TieOrder::Ascending => self.start,
+            TieOrder::Descending => self.start + self.len - n_ahead,
         };
-        let part = |start: usize| {
-            let start = start.saturating_add(skipped);
-            (start.saturating_mul(4), n_ahead * 4)
-        };
-        self.ranks.will_read([part(self.start)]);
-        if let Some(of) = self.signatures {
-            of.column.will_read([part(of.start)]);
+        self.ranks.will_read(first..first + n_ahead);
+        if self.shape.is_some() {
+            let at = self.ranks.signatures() + first * SIGNATURE_BYTES;
+            self.column.will_read([(at, n_ahead * SIGNATURE_BYTES)]);
         }
     }
 
     /// Returns the part of the list whose ranks lie in a range.
     pub(crate) fn within(self, range: &Range<u32>) -> Self {
-        let get = |idx: usize| u64::from(self.ranks.u32(self.start.saturating_add(idx)));
-        let find = |rank: u32| match rank {
-            // The first and the last part begin and end with the list.
-            0 => 0,
-            _ => lower_bound(0, self.len, u64::from(rank), get),
+        let end = self.start + self.len;
+        let mut block = Vec::new();
+        let mut find = |rank: u32| {
+            let place = self.ranks.block_place(self.start..end, rank);
+            self.ranks.read(place..self.end_of_block(place), &mut block);
+            place + block.partition_point(|&held| held < rank)
         };
-        let start = find(range.start);
-        let is_whole = self.len == 0 || get(self.len - 1) < u64::from(range.end);
-        let end = if is_whole { self.len } else { find(range.end) };
+        // The first part begins with the list.
+        let first = if range.start == 0 {
+            self.start
+        } else {
+            find(range.start)
+        };
         Self {
-            start: self.start + start,
-            len: end.saturating_sub(start),
-            signatures: self.signatures.map(|of| Signatures {
-                start: of.start.saturating_add(start),
-                ..of
-            }),
+            start: first,
+            len: find(range.end).saturating_sub(first),
             ..self
         }
+    }
+
+    /// Returns where the block of a place ends.
+    fn end_of_block(&self, place: usize) -> usize {
+        (self.start + self.len).min((place / BLOCK_RANKS + 1) * BLOCK_RANKS)
     }
 
     /// Walks along the list.
     pub(crate) fn cursor(self) -> ListCursor<'a> {
         let mut cursor = ListCursor {
             list: self,
-            window: &[],
-            next: 0,
-            current: None,
+            block: Vec::new(),
+            at: 0,
+            next: self.start,
         };
-        cursor.advance();
+        cursor.read_block(self.start);
         cursor
     }
 
     /// Returns all ranks in an order.
     pub(crate) fn iter(self, ties: TieOrder) -> impl Iterator<Item = u32> + use<'a> {
-        let mut n_read = 0;
-        let nothing: &'a [[u8; 4]] = &[];
-        let mut window = ties.walk(nothing.iter());
+        let mut window = Window::default();
+        let (mut n_before, mut at) = (0, 0);
         std::iter::from_fn(move || {
-            let next = window.next().or_else(|| {
-                let (ranks, _) = self.window(n_read, ties);
-                n_read += ranks.len();
-                window = ties.walk(ranks.iter());
-                window.next()
-            });
-            next.map(|&rank| u32::from_le_bytes(rank))
+            if at == window.ranks.len() {
+                n_before += at;
+                at = 0;
+                self.read_window(n_before, ties, &mut window);
+            }
+            let place = match ties {
+                TieOrder::Ascending => at,
+                TieOrder::Descending => window.ranks.len().checked_sub(at + 1)?,
+            };
+            at += 1;
+            window.ranks.get(place).copied()
         })
     }
 }
@@ -240,90 +168,43 @@ impl<'a> RankList<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct ListCursor<'a> {
     list: RankList<'a>,
-    /// What was read and not yet passed, 4 bytes a rank.
-    window: &'a [[u8; 4]],
-    /// Place in the list of what follows the window.
+    /// What was read, and the place in it.
+    block: Vec<u32>,
+    at: usize,
+    /// Place in the list of what follows.
     next: usize,
-    current: Option<u32>,
 }
 
 impl ListCursor<'_> {
     /// Returns the rank that the walk stands at; `None` at the end.
     #[inline]
     pub(crate) fn current(&self) -> Option<u32> {
-        self.current
-    }
-
-    /// Moves to the next rank.
-    #[inline]
-    pub(crate) fn advance(&mut self) {
-        if let Some((first, rest)) = self.window.split_first() {
-            self.current = Some(u32::from_le_bytes(*first));
-            self.window = rest;
-            return;
-        }
-        self.refill();
+        self.block.get(self.at).copied()
     }
 
     /// Moves to the first rank that is not before another one.
     #[inline]
     pub(crate) fn seek(&mut self, rank: u32) {
-        if self.current.is_none_or(|current| current >= rank) {
+        if self.current().is_none_or(|current| current >= rank) {
             return;
         }
-        let is_before = |held: &[u8; 4]| u32::from_le_bytes(*held) < rank;
-        if self.window.last().is_none_or(is_before) {
-            self.skip_windows(rank);
+        if self.block.last().is_some_and(|&last| last < rank) {
+            let left = self.next..self.list.start + self.list.len;
+            self.read_block(self.list.ranks.block_place(left, rank));
         }
-        let n_before = self.window.partition_point(is_before);
-        self.window = &self.window[n_before..];
-        self.advance();
+        self.at += self.block[self.at..].partition_point(|&held| held < rank);
+        if self.at == self.block.len() {
+            self.read_block(self.next);
+        }
     }
 
-    /// Leaves the window for the place where ranks that are not before another one begin.
-    fn skip_windows(&mut self, rank: u32) {
-        let get = |idx: usize| self.list.ranks.u32(self.list.start.saturating_add(idx));
-        // Doubling steps, as the place is near where many ranks are sought one after another.
-        let (mut lo, mut step) = (self.next, 64);
-        let mut hi = lo;
-        while hi < self.list.len && get(hi) < rank {
-            lo = hi + 1;
-            hi = lo.saturating_add(step);
-            step *= 2;
-        }
-        hi = hi.min(self.list.len);
-        while lo < hi {
-            let middle = lo + (hi - lo) / 2;
-            if get(middle) < rank {
-                lo = middle + 1;
-            } else {
-                hi = middle;
-            }
-        }
-        self.next = lo;
-        self.window = &[];
-    }
-
-    /// Reads the next ranks of the list.
+    /// Reads the ranks from a place to the end of its block.
     #[cold]
-    fn refill(&mut self) {
-        let n_ranks = (self.list.len - self.next).min(WINDOW);
-        let at = self.list.start.saturating_add(self.next).saturating_mul(4);
-        let bytes = self.list.ranks.slice(at, n_ranks * 4);
-        let (ranks, _) = bytes.as_chunks();
-        // Damage leaves nothing to read: the list ends there.
-        self.next = if ranks.is_empty() {
-            self.list.len
-        } else {
-            self.next + ranks.len()
-        };
-        match ranks.split_first() {
-            Some((first, rest)) => {
-                self.current = Some(u32::from_le_bytes(*first));
-                self.window = rest;
-            }
-            None => self.current = None,
-        }
+    fn read_block(&mut self, place: usize) {
+        self.next = self.list.end_of_block(place);
+        self.at = 0;
+        // Damage leaves nothing to read: the walk ends there.
+        self.list.ranks.read(place..self.next, &mut self.block);
     }
 }
 
@@ -332,63 +213,56 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::frozen::Damage;
-
-    /// Makes a column of ranks.
-    fn column(ranks: &[u32], damage: Damage) -> CheckedBytes {
-        let bytes: Vec<u8> = ranks.iter().flat_map(|rank| rank.to_le_bytes()).collect();
-        let blocks = bytes.chunks(crate::frozen::BLOCK_BYTES);
-        let checksums = blocks.map(crc32fast::hash).collect();
-        CheckedBytes::new(Arc::new(bytes), checksums, damage).unwrap()
-    }
-
-    impl<'a> RankList<'a> {
-        /// Makes a list of all ranks of a column.
-        fn of_column(column: &'a CheckedBytes) -> Self {
-            Self {
-                ranks: column.view(),
-                start: 0,
-                len: column.len() / 4,
-                signatures: None,
-            }
-        }
-    }
+    use crate::frozen::packed::pack;
+    use crate::frozen::{CheckedBytes, Damage};
 
     impl RankList<'static> {
         /// Makes a list of its own, which lives as long as the process.
         pub(crate) fn of_ranks(ranks: &[u32]) -> Self {
-            let column = column(ranks, Damage::default());
-            Self::of_column(Box::leak(Box::new(column)))
+            let mut bytes = Vec::new();
+            pack(ranks, &mut bytes);
+            let n_bytes = bytes.len();
+            let blocks = bytes.chunks(crate::frozen::BLOCK_BYTES);
+            let checksums = blocks.map(crc32fast::hash).collect();
+            let damage = Damage::default();
+            let column = CheckedBytes::new(Arc::new(bytes), checksums, damage.clone()).unwrap();
+            let column = Box::leak(Box::new(column));
+            let list = Self::new(column.view(), (0, n_bytes), None);
+            assert!(!damage.is_found());
+            list
         }
     }
 
-    #[test]
-    fn seeking_finds_what_advancing_finds() {
-        let ranks: Vec<u32> = (0..5_000).map(|n| n * 3 + n / 7).collect();
-        let damage = Damage::default();
-        let column = column(&ranks, damage.clone());
-        let list = RankList::of_column(&column);
-        assert_eq!(list.iter(TieOrder::Ascending).collect::<Vec<_>>(), ranks);
-        let backwards: Vec<u32> = ranks.iter().rev().copied().collect();
-        assert_eq!(
-            list.iter(TieOrder::Descending).collect::<Vec<_>>(),
-            backwards
-        );
-        for step in [1, 2, 5, 100, 4_000, 20_000] {
+    proptest::proptest! {
+        #[test]
+        fn what_was_packed_is_read_in_any_order_from_any_place(
+            gaps in proptest::collection::vec(
+                proptest::prop_oneof![9 => 1..9_u32, 1 => 1..1_000_000_u32],
+                0..2_500,
+            ),
+            sought in proptest::collection::vec(0..40_000_000_u32, 0..20),
+        ) {
+            let ends = gaps.iter().scan(0, |end, gap| {
+                *end += gap;
+                Some(*end - 1)
+            });
+            let ranks: Vec<u32> = ends.collect();
+            let list = RankList::of_ranks(&ranks);
+            assert_eq!(list.len(), ranks.len());
+            assert!(list.iter(TieOrder::Ascending).eq(ranks.iter().copied()));
+            assert!(list.iter(TieOrder::Descending).eq(ranks.iter().rev().copied()));
+            let mut sought = sought;
+            sought.extend(ranks.iter().step_by(97));
+            sought.sort_unstable();
             let mut cursor = list.cursor();
-            for wanted in (0..20_000).step_by(step) {
-                cursor.seek(wanted);
-                let expected = ranks.iter().find(|&&rank| rank >= wanted).copied();
-                assert_eq!(cursor.current(), expected, "{step} {wanted}");
+            for &rank in &sought {
+                cursor.seek(rank);
+                let expected = ranks.iter().copied().find(|&held| held >= rank);
+                assert_eq!(cursor.current(), expected);
+                let end = rank.saturating_add(5_000);
+                let part = ranks.iter().copied().filter(|held| (rank..end).contains(held));
+                assert!(list.within(&(rank..end)).iter(TieOrder::Ascending).eq(part));
             }
         }
-        let part = list.within(&(100..9_000));
-        let expected: Vec<u32> = ranks
-            .iter()
-            .copied()
-            .filter(|r| (100..9_000).contains(r))
-            .collect();
-        assert_eq!(part.iter(TieOrder::Ascending).collect::<Vec<_>>(), expected);
-        assert!(!damage.is_found());
     }
 }

@@ -22,7 +22,8 @@
 //! Signatures say of a pattern in a list which symbols and pairs of the state it may hold, and where
 //! ([`PlaceBounds`]), and in which order: matches are in the order of both, so they are no more than
 //! the longest common subsequence. Two symbols may have one hash, so it may hold fewer, but no others: what
-//! cannot rank by its signature is passed over without being read.
+//! cannot rank by its signature is passed over without being read. By the lists it has the symbols and pairs
+//! of the step, or it is offered in another one, so no more count than those, whatever a signature shows.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -33,19 +34,21 @@ mod bar;
 mod class_scan;
 mod lists;
 mod seen;
+mod sift;
 
 use std::ops::Range;
 
 use self::bar::{FoundRank, SharedBar, bar_of, can_rank, higher};
 use self::class_scan::{ClassScan, Step};
-use self::lists::{Kind, Lists, Masks, is_in_enough};
-use self::seen::Seen;
+use self::lists::{Kind, Lists, is_in_enough};
+use self::seen::Look;
+use self::sift::Sieve;
 use super::{Ranked, TieOrder, TopK};
 use crate::SymbolId;
 use crate::bounds::{Bounds, PlaceBounds};
 use crate::cancel::Cancelled;
 use crate::candidate::Candidates;
-use crate::frozen::{ListCursor, Reader, SignatureShape};
+use crate::frozen::{ListCursor, Reader, Window};
 use crate::page_class::PageClass;
 use crate::state::{OverlapBounds, State, WORD};
 
@@ -212,7 +215,7 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
             steps.push(Step {
                 class: None,
                 high: bounds.fold(f64::NEG_INFINITY, f64::max),
-                n_pairs: 0,
+                n_pairs: (0, 0),
                 overlaps: (0, 0),
             });
         }
@@ -240,7 +243,7 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
     /// Visits the patterns of a step.
     fn take_step(&mut self, scan: &mut ClassScan<'s>, step: Step) -> Result<(), Cancelled> {
         let uses_pairs = self.uses_pairs(&scan.bounds);
-        if uses_pairs && step.n_pairs > 0 && scan.pairs.is_none() {
+        if uses_pairs && step.n_pairs.0 > 0 && scan.pairs.is_none() {
             let lists =
                 Lists::of_pairs(self.reader, self.state, scan.class, &scan.ranks, self.ties);
             scan.pairs = Some(lists);
@@ -259,7 +262,7 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
         let Some(by_symbols) = length(Kind::Symbols) else {
             return Ok(());
         };
-        let kind = match uses_pairs && step.n_pairs > 0 {
+        let kind = match uses_pairs && step.n_pairs.0 > 0 {
             true => match length(Kind::Pairs) {
                 Some(by_pairs) if by_pairs <= by_symbols => Kind::Pairs,
                 Some(_) => Kind::Symbols,
@@ -281,10 +284,13 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
         let bar = self.bar().map_or(f64::NEG_INFINITY, |bar| bar.score);
         let (least, most) = step.overlaps;
         let mut overlaps = least..=most;
-        let overlap = overlaps.find(|&o| scan.bounds.upper(o, step.n_pairs) >= bar)?;
+        let overlap = overlaps.find(|&o| scan.bounds.upper(o, step.n_pairs.1) >= bar)?;
         scan.lists(kind).first_needed(match kind {
             Kind::Symbols => overlap,
-            Kind::Pairs => step.n_pairs,
+            Kind::Pairs => {
+                let mut n_pairs = step.n_pairs.0..=step.n_pairs.1;
+                n_pairs.find(|&n_pairs| scan.bounds.upper(most, n_pairs) >= bar)?
+            }
         })
     }
 
@@ -299,48 +305,36 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
     ) -> Result<bool, Cancelled> {
         let list = scan.lists(kind).lists[nth];
         let shape = list.ranks.shape().filter(|_| scan.places.is_some());
-        let signed = shape.map(|shape| {
-            let lists = match (kind, &mut scan.pairs) {
-                (Kind::Pairs, Some(pairs)) => pairs,
-                _ => &mut scan.symbols,
-            };
-            (shape, lists.masks(self.reader, self.state, shape))
-        });
-        let mut others = match signed {
+        let sieve = shape.map(|shape| Sieve::new(self, scan, (kind, nth), shape));
+        let mut others = match sieve {
             Some(_) => Vec::new(),
             None => scan.lists(kind).others(nth),
         };
-        let mut at = 0;
+        let (mut at, mut window) = (0, Window::default());
         loop {
             self.candidates.check()?;
             self.share_bar();
             let is_needed = self
                 .first_needed(scan, step, kind)
                 .is_some_and(|first| nth >= first);
-            let (ranks, signatures) = list.ranks.window(at, self.ties);
-            let first = self.ties.walk(ranks.iter()).next();
-            let first = first.map(|&rank| self.ties.rank(u32::from_le_bytes(rank)));
+            list.ranks.read_window(at, self.ties, &mut window);
+            let first = self.ties.walk(window.ranks.iter()).next();
+            let first = first.map(|&rank| self.ties.rank(rank));
             let is_within = first.is_some_and(|key| key <= self.end_key(step.high));
             if !is_needed || !is_within {
                 self.offer_batch(scan, step, kind, nth)?;
                 return Ok(is_needed);
             }
-            at += ranks.len();
-            self.candidates.work.n_listed += ranks.len() as u64;
-            match (&signed, signatures) {
-                (Some((shape, masks)), Some(signatures)) => {
-                    let (of, window) = ((step, kind, nth), ranks.iter().zip(signatures));
-                    match self.ties {
-                        TieOrder::Ascending => self.sift(scan, of, *shape, masks, window)?,
-                        TieOrder::Descending => self.sift(scan, of, *shape, masks, window.rev())?,
-                    }
-                }
-                _ => {
+            at += window.ranks.len();
+            self.candidates.work.n_listed += window.ranks.len() as u64;
+            match &sieve {
+                Some(sieve) => self.sift(scan, (step, kind, nth), sieve, &window)?,
+                None => {
                     if self.ties == TieOrder::Descending {
                         // Walks go forwards alone, so they begin anew for each window.
                         others = scan.lists(kind).others(nth);
                     }
-                    self.join(scan, (step, kind, nth), ranks, &mut others)?;
+                    self.join(scan, (step, kind, nth), &window.ranks, &mut others)?;
                 }
             }
         }
@@ -351,18 +345,17 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
         &mut self,
         scan: &mut ClassScan<'s>,
         of: (Step, Kind, usize),
-        ranks: &[[u8; 4]],
+        ranks: &[u32],
         others: &mut [(ListCursor<'_>, usize)],
     ) -> Result<(), Cancelled> {
         let (step, kind, nth) = of;
         let count = scan.lists(kind).lists[nth].count;
         let least = match kind {
             Kind::Symbols => step.overlaps.0,
-            Kind::Pairs => step.n_pairs,
+            Kind::Pairs => step.n_pairs.0,
         };
         let mut found: Vec<u32> = Vec::new();
         for &rank in ranks {
-            let rank = u32::from_le_bytes(rank);
             if is_in_enough(rank, count, least, others) {
                 match self.ties {
                     TieOrder::Ascending => self.add_to_batch(scan, of, rank)?,
@@ -372,56 +365,6 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
         }
         let mut backwards = found.into_iter().rev();
         backwards.try_for_each(|rank| self.add_to_batch(scan, of, rank))
-    }
-
-    /// Adds those of a window, given with their signatures, to the batch that can rank by these.
-    fn sift<'w>(
-        &mut self,
-        scan: &mut ClassScan<'s>,
-        of: (Step, Kind, usize),
-        shape: SignatureShape,
-        masks: &Masks,
-        window: impl Iterator<Item = (&'w [u8; 4], &'w [u8; 4])>,
-    ) -> Result<(), Cancelled> {
-        let (step, kind, nth) = of;
-        let known = scan.lists(kind).lists[nth].known;
-        let n_known: u32 = known[..shape.n_known()]
-            .iter()
-            .map(|mask| mask.count_ones())
-            .sum();
-        // The bound of patterns that share no more than the list says.
-        let of_list = match &mut scan.places {
-            Some(places) => places.upper((1 << shape.n_known()) - 1, shape.n_known() - 1),
-            None => f64::INFINITY,
-        };
-        let mut bar = self.bar();
-        let ties = self.ties;
-        // Keys ascend: what comes too late comes too late from here on.
-        let mut passes_list = None;
-        for (&rank, &signature) in window {
-            let (rank, signature) = (u32::from_le_bytes(rank), u32::from_le_bytes(signature));
-            let key = ties.rank(rank);
-            let passes_list = passes_list.get_or_insert_with(|| can_rank(bar, of_list, key));
-            let n_more = shape.sum_of_others(signature, &masks.counts);
-            // Most end here: a look at the places would take several times as long.
-            if n_known + n_more < step.overlaps.0 as u32 || (n_more == 0 && !*passes_list) {
-                continue;
-            }
-            let seen = Seen::of_signature(shape, signature, known, &masks.positions);
-            if seen.held.count_ones() < step.overlaps.0 as u32
-                || seen.paired.count_ones() < step.n_pairs as u32
-            {
-                continue;
-            }
-            if can_rank(bar, scan.upper(seen, self.state), key) {
-                self.add_to_batch(scan, of, rank)?;
-                if self.batch.ranks.is_empty() {
-                    bar = self.bar();
-                    *passes_list = can_rank(bar, of_list, key);
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Adds a pattern to the batch, and offers those that are in it when it is full.
@@ -464,28 +407,29 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
             let (rank, end) = (self.batch.ranks[idx], self.batch.ends[idx]);
             let symbols = &self.batch.symbols[start..end];
             start = end;
-            let by_lists = self.state.common_by_lists(symbols);
+            let Look {
+                by_lists,
+                common,
+                seen,
+            } = Look::new(self.state, symbols);
             let overlap = by_lists.symbols.min(scan.bounds.most());
             let n_pairs = match uses_pairs {
                 true => by_lists.pairs.min(scan.bounds.most_pairs()),
-                false => step.n_pairs,
+                false => step.n_pairs.0,
             };
             let (least, most) = step.overlaps;
-            if n_pairs != step.n_pairs || overlap < least || overlap > most {
-                continue;
-            }
-            if !scan
-                .lists(kind)
-                .is_first(self.state, nth, symbols, by_lists.paired)
+            if !(step.n_pairs.0..=step.n_pairs.1).contains(&n_pairs)
+                || !(least..=most).contains(&overlap)
             {
                 continue;
             }
-            let common = self.state.common(symbols.iter().copied());
             let mut upper = scan.bounds.upper(common.symbols, common.pairs);
-            if scan.places.is_some() {
-                upper = upper.min(scan.upper(Seen::of_symbols(self.state, symbols), self.state));
+            if let Some(seen) = seen.filter(|_| scan.places.is_some()) {
+                upper = upper.min(scan.upper(seen, self.state));
             }
-            if can_rank(self.bar(), upper, self.ties.rank(rank)) {
+            let is_first =
+                |lists: &Lists<'_>| lists.is_first(self.state, nth, symbols, by_lists.paired);
+            if can_rank(self.bar(), upper, self.ties.rank(rank)) && is_first(scan.lists(kind)) {
                 offer(
                     self.reader,
                     self.candidates,

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::support::{build, events, teach, teach_indexed};
 
 /// The columns in the order of the document.
-const COLUMNS: [&str; 36] = [
+const COLUMNS: [&str; 34] = [
     "names",
     "symbol_starts",
     "symbol_bases",
@@ -34,20 +34,18 @@ const COLUMNS: [&str; 36] = [
     "held_keys",
     "held_starts",
     "held_bases",
-    "held_ranks",
-    "held_signatures",
+    "held_lists",
     "first_keys",
     "first_starts",
     "first_bases",
-    "first_ranks",
+    "first_lists",
     "pair_keys",
     "pair_key_starts",
     "pair_key_bases",
     "pair_followers",
     "pair_starts",
     "pair_bases",
-    "pair_ranks",
-    "pair_signatures",
+    "pair_lists",
 ];
 
 /// The columns of one node.
@@ -63,8 +61,8 @@ type Pattern = (String, Vec<String>, Vec<usize>, u64);
 fn the_document_describes_every_byte() {
     let dir = tempfile::tempdir().unwrap();
     let kb = dir.path().join("kb");
-    // Enough of one pair that its followers are listed, and one of everything unusual.
-    let mut lessons: Vec<(Vec<Event>, usize)> = (0..90)
+    // Enough of one pair that its followers are listed, some blocks of ranks, and one of everything unusual.
+    let mut lessons: Vec<(Vec<Event>, usize)> = (0..300)
         .map(|n| (events(&format!("the cat {n} sat on")), 1))
         .collect();
     lessons.push((events("on and on and on"), 300));
@@ -181,7 +179,7 @@ fn read(dir: &Path) -> Vec<Node> {
     let (body, trailer) = text.trim_end().rsplit_once('\n').unwrap();
     assert_eq!(trailer, format!("crc32 {:08x}", crc32(body.as_bytes())));
     let header: Value = serde_json::from_str(body).unwrap();
-    assert_eq!(header["format_version"], 3);
+    assert_eq!(header["format_version"], 4);
     assert_eq!(
         PathBuf::from(header["content"].as_str().unwrap()),
         dir.file_name().unwrap()
@@ -329,9 +327,14 @@ impl Node {
             }
             let least = class["least_pair_list"].as_u64().unwrap() as usize;
             pairs.retain(|symbol, _| held[symbol].len() >= least);
-            assert_eq!(self.lists(class, "held"), held);
-            assert_eq!(self.lists(class, "first"), first);
-            assert_eq!(self.pairs(class), pairs);
+            assert_eq!(ranks(self.lists(class, "held")), held);
+            assert_eq!(ranks(self.lists(class, "first")), first);
+            let found = self.pairs(class).into_iter();
+            assert!(
+                found
+                    .map(|(symbol, lists)| (symbol, ranks(lists)))
+                    .eq(pairs)
+            );
             self.check_signatures(class, shortest, &symbols);
         }
         let n_below = self.number("n_below");
@@ -347,22 +350,10 @@ impl Node {
     /// Compares the signatures of a class with the symbols of its patterns.
     fn check_signatures(&self, class: &Value, length: usize, symbols: &[Vec<u64>]) {
         for (kind, n_known) in [("held", 1), ("pair", 2)] {
-            let is_signed = (n_known..=9).contains(&length)
-                && (kind == "pair" || self.number("n_below") == 0)
-                && !self.lists(class, "held").is_empty();
-            let Some(starts) = class[format!("{kind}_signatures")].as_array() else {
-                let is_empty = match kind {
-                    "held" => !is_signed,
-                    _ => !is_signed || self.pairs(class).is_empty(),
-                };
-                assert!(is_empty, "{kind} {class}");
+            if !self.is_signed(class, kind) {
                 continue;
-            };
-            assert!(is_signed);
-            let [first_rank, first] = [0, 1].map(|at| starts[at].as_u64().unwrap() as usize);
-            let signatures = self.numbers(&format!("{kind}_signatures"), 4);
-            let ranks = self.numbers(&format!("{kind}_ranks"), 4);
-            let lists: Vec<(Vec<u64>, Vec<u64>)> = match kind {
+            }
+            let lists: Vec<(Vec<u64>, List)> = match kind {
                 "held" => self
                     .lists(class, kind)
                     .into_iter()
@@ -378,12 +369,9 @@ impl Node {
                     lists.collect()
                 }
             };
-            let mut at = first_rank;
-            for (known, list) in lists {
-                for rank in list {
-                    assert_eq!(ranks[at], rank);
-                    let signature = signatures[first + at - first_rank];
-                    at += 1;
+            for (known, (ranks, signatures)) in lists {
+                assert_eq!(ranks.len(), signatures.len());
+                for (rank, signature) in ranks.into_iter().zip(signatures) {
                     let pattern = &symbols[rank as usize];
                     let place_bits = u64::BITS - ((length - n_known) as u64).leading_zeros();
                     let place = (signature & ((1 << place_bits) - 1)) as usize;
@@ -402,34 +390,87 @@ impl Node {
         }
     }
 
+    /// Returns whether the lists of a class have signatures.
+    fn is_signed(&self, class: &Value, kind: &str) -> bool {
+        let shortest = class["class"]["shortest"].as_u64().unwrap();
+        match kind {
+            "held" => shortest <= 9 && self.number("n_below") == 0,
+            "first" => false,
+            _ => (2..=9).contains(&shortest),
+        }
+    }
+
     /// Returns a class's lists of one kind by symbol.
-    fn lists(&self, class: &Value, kind: &str) -> BTreeMap<u64, Vec<u64>> {
+    fn lists(&self, class: &Value, kind: &str) -> BTreeMap<u64, List> {
         let keys = self.numbers(&format!("{kind}_keys"), 4);
-        let offsets = self.offsets(&format!("{kind}_starts"), &format!("{kind}_bases"));
-        let ranks = self.numbers(&format!("{kind}_ranks"), 4);
-        let part = part(&class[kind]);
-        assert!(keys[part.clone()].is_sorted());
-        let list = |key: usize| (keys[key], ranks[offsets[key]..offsets[key + 1]].to_vec());
-        part.map(list).collect()
+        let lists = self.packed(kind, self.is_signed(class, kind), part(&class[kind]));
+        let part = &keys[part(&class[kind])];
+        assert!(part.is_sorted());
+        part.iter().copied().zip(lists).collect()
     }
 
     /// Returns a class's lists by symbol and follower.
-    fn pairs(&self, class: &Value) -> BTreeMap<u64, BTreeMap<u64, Vec<u64>>> {
+    fn pairs(&self, class: &Value) -> BTreeMap<u64, BTreeMap<u64, List>> {
         let keys = self.numbers("pair_keys", 4);
         let key_offsets = self.offsets("pair_key_starts", "pair_key_bases");
         let followers = self.numbers("pair_followers", 4);
-        let offsets = self.offsets("pair_starts", "pair_bases");
-        let ranks = self.numbers("pair_ranks", 4);
-        let list = |at: usize| (followers[at], ranks[offsets[at]..offsets[at + 1]].to_vec());
-        part(&class["pairs"])
-            .map(|key| {
-                (
-                    keys[key],
-                    (key_offsets[key]..key_offsets[key + 1]).map(list).collect(),
-                )
-            })
+        let of_key = |key: usize| {
+            let part = key_offsets[key]..key_offsets[key + 1];
+            let lists = self.packed("pair", self.is_signed(class, "pair"), part.clone());
+            (
+                keys[key],
+                followers[part].iter().copied().zip(lists).collect(),
+            )
+        };
+        part(&class["pairs"]).map(of_key).collect()
+    }
+
+    /// Unpacks some of the lists of a kind.
+    fn packed(&self, kind: &str, is_signed: bool, part: std::ops::Range<usize>) -> Vec<List> {
+        let offsets = self.offsets(&format!("{kind}_starts"), &format!("{kind}_bases"));
+        let bytes = &self.columns[&*format!("{kind}_lists")];
+        part.map(|at| unpack(&bytes[offsets[at]..offsets[at + 1]], is_signed))
             .collect()
     }
+}
+
+/// Ranks, and the signatures beside them, if there are some.
+type List = (Vec<u64>, Vec<u64>);
+
+/// Unpacks a list.
+fn unpack(bytes: &[u8], is_signed: bool) -> List {
+    let signature_bytes = if is_signed { 4 } else { 0 };
+    if bytes.len() == 4 + signature_bytes {
+        return (numbers(&bytes[..4], 4), numbers(&bytes[4..], 4));
+    }
+    let n_length = bytes.iter().position(|&byte| byte < 0x80).unwrap() + 1;
+    let length = bytes[..n_length].iter().rev();
+    let n_ranks = length.fold(0, |n, &byte| n << 7 | usize::from(byte & 0x7F));
+    let width = usize::from(bytes[n_length]);
+    let (firsts, rest) = bytes[n_length + 1..].split_at(n_ranks.div_ceil(128) * 4);
+    let n_gap_bits = (n_ranks - n_ranks.div_ceil(128)) * width;
+    let (gaps, signatures) = rest.split_at(n_gap_bits.div_ceil(8));
+    let bit = |at: usize| u64::from(gaps[at / 8] >> (at % 8) & 1);
+    let gap = |nth: usize| (0..width).fold(0, |gap, at| gap | bit(nth * width + at) << at);
+    let firsts = numbers(firsts, 4);
+    let (mut ranks, mut n_gaps) = (Vec::new(), 0);
+    for nth in 0..n_ranks {
+        if nth % 128 == 0 {
+            ranks.push(firsts[nth / 128]);
+        } else {
+            ranks.push(ranks[nth - 1] + gap(n_gaps) + 1);
+            n_gaps += 1;
+        }
+    }
+    assert!(n_ranks > 1);
+    assert_eq!(signatures.len(), n_ranks * signature_bytes);
+    (ranks, numbers(signatures, 4))
+}
+
+/// Returns the ranks of lists.
+fn ranks(lists: BTreeMap<u64, List>) -> BTreeMap<u64, Vec<u64>> {
+    let lists = lists.into_iter();
+    lists.map(|(symbol, (ranks, _))| (symbol, ranks)).collect()
 }
 
 /// Returns the shortest length of the class of a length.

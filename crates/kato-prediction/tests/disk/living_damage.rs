@@ -168,7 +168,7 @@ fn a_commit_after_damage_keeps_what_was_learned() {
         let node = engine.nodes().next().unwrap();
         node.teach(&Lesson::new(cow.clone())).unwrap();
         // A column that neither of the symbols' texts is in.
-        Deed::CutTo(0).run(&index_dir(&kb).join("0.held_ranks"));
+        Deed::CutTo(0).run(&index_dir(&kb).join("0.held_lists"));
         node.teach(&Lesson::new(cow.clone())).unwrap();
         Deed::Flip(0).run(&index_dir(&kb).join("0.names"));
         engine.commit().unwrap();

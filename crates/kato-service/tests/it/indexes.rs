@@ -343,7 +343,7 @@ fn damage_is_reported_and_the_index_written_again() {
         ("0.names", |bytes| bytes.truncate(100)),
         // These are found when they are read.
         ("0.names", |bytes| bytes.fill(0)),
-        ("0.held_ranks", |bytes| bytes.fill(0xFF)),
+        ("0.held_lists", |bytes| bytes.fill(0xFF)),
     ];
     for (n, (file, damage)) in damage.into_iter().enumerate() {
         twins.service.close().unwrap();

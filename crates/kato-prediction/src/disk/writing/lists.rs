@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::frozen::{Column, NodeLayout, SignatureShape};
+use crate::frozen::{Column, NodeLayout, SignatureShape, pack};
 use foldhash::HashSet;
 
 use super::BuildOptions;
@@ -98,52 +98,41 @@ impl ListBuilder<'_> {
         kind: ListKind,
         mut tell: impl FnMut(usize, u32, usize),
     ) -> Result<(), IndexFileError> {
-        let [keys, starts, bases, ranks] = match kind {
+        let [keys, starts, bases, lists] = match kind {
             ListKind::Held => [
                 Column::HeldKeys,
                 Column::HeldStarts,
                 Column::HeldBases,
-                Column::HeldRanks,
+                Column::HeldLists,
             ],
             _ => [
                 Column::FirstKeys,
                 Column::FirstStarts,
                 Column::FirstBases,
-                Column::FirstRanks,
+                Column::FirstLists,
             ],
         };
         let mut out = DirectoryWriter::create(self.dir, self.node_idx, [keys, starts, bases])?;
-        let mut rank_column = ColumnWriter::create(self.dir, self.node_idx, ranks)?;
+        let mut list_out = ListWriter::create(self, lists)?;
         let shapes = self.signature_shapes(kind);
-        let mut signatures = SignatureWriter::create(self, kind)?;
-        let mut n_ranks = 0_u64;
         let postings = self.postings(kind, &shapes, |_, _| true);
         postings.for_each_bucket(|class, postings| {
             for list in postings.chunk_by(|a, b| a.first() == b.first()) {
                 self.options.cancel.check()?;
                 let symbol = list[0].first();
-                out.begin(class, symbol, n_ranks)?;
-                if shapes[class].is_some() {
-                    signatures.push(class, n_ranks, list)?;
-                }
-                for posting in list {
-                    rank_column.push(&posting.rank().to_le_bytes())?;
-                }
-                n_ranks += list.len() as u64;
+                out.begin(class, symbol, list_out.n_bytes)?;
+                list_out.push(list, shapes[class].is_some())?;
                 tell(class, symbol, list.len());
             }
             Ok(())
         })?;
-        self.written.insert(ranks, rank_column.finish()?);
-        let signed = signatures.finish(self.written)?;
-        let parts = self.finish_directory(out, n_ranks)?;
-        for ((class, &number), part) in self.order.iter().enumerate().zip(parts) {
+        let n_bytes = list_out.n_bytes;
+        self.written.insert(lists, list_out.column.finish()?);
+        let parts = self.finish_directory(out, n_bytes)?;
+        for (&number, part) in self.order.iter().zip(parts) {
             let layout = &mut self.classes[usize::from(number)].layout;
             match kind {
-                ListKind::Held => {
-                    layout.held = part;
-                    layout.held_signatures = signed.get(&class).copied();
-                }
+                ListKind::Held => layout.held = part,
                 _ => layout.first = part,
             }
         }
@@ -160,10 +149,9 @@ impl ListBuilder<'_> {
         let mut out = DirectoryWriter::create(self.dir, self.node_idx, keys)?;
         let followers = [Column::PairFollowers, Column::PairStarts, Column::PairBases];
         let mut follower_out = DirectoryWriter::create(self.dir, self.node_idx, followers)?;
-        let mut rank_column = ColumnWriter::create(self.dir, self.node_idx, Column::PairRanks)?;
+        let mut list_out = ListWriter::create(self, Column::PairLists)?;
         let shapes = self.signature_shapes(ListKind::Pair);
-        let mut signatures = SignatureWriter::create(self, ListKind::Pair)?;
-        let (mut n_followers, mut n_ranks) = (0_u64, 0_u64);
+        let mut n_followers = 0_u64;
         let is_listed = |class: usize, symbol: u32| has_pairs[class].contains(&symbol);
         let postings = self.postings(ListKind::Pair, &shapes, is_listed);
         postings.for_each_bucket(|class, postings| {
@@ -174,28 +162,20 @@ impl ListBuilder<'_> {
                     // follower was the same.
                     follower_out.forget_key();
                 }
-                follower_out.begin(class, list[0].second(), n_ranks)?;
+                follower_out.begin(class, list[0].second(), list_out.n_bytes)?;
                 n_followers += 1;
-                if shapes[class].is_some() {
-                    signatures.push(class, n_ranks, list)?;
-                }
-                for posting in list {
-                    rank_column.push(&posting.rank().to_le_bytes())?;
-                }
-                n_ranks += list.len() as u64;
+                list_out.push(list, shapes[class].is_some())?;
             }
             Ok(())
         })?;
+        let n_bytes = list_out.n_bytes;
         self.written
-            .insert(Column::PairRanks, rank_column.finish()?);
-        let signed = signatures.finish(self.written)?;
+            .insert(Column::PairLists, list_out.column.finish()?);
         let parts = self.finish_directory(out, n_followers)?;
-        for ((class, &number), part) in self.order.iter().enumerate().zip(parts) {
-            let layout = &mut self.classes[usize::from(number)].layout;
-            layout.pairs = part;
-            layout.pair_signatures = signed.get(&class).copied();
+        for (&number, part) in self.order.iter().zip(parts) {
+            self.classes[usize::from(number)].layout.pairs = part;
         }
-        self.finish_directory(follower_out, n_ranks)?;
+        self.finish_directory(follower_out, n_bytes)?;
         Ok(())
     }
 
@@ -279,60 +259,36 @@ impl ListBuilder<'_> {
     }
 }
 
-/// A writer of the signatures beside the ranks of some classes.
-struct SignatureWriter {
-    /// The column, and its name; `None` for lists that have none.
-    out: Option<(Column, ColumnWriter)>,
-    n_signatures: u64,
-    /// By class, the places of its first rank and of its first signature.
-    parts: BTreeMap<usize, [u64; 2]>,
+/// A writer of lists.
+struct ListWriter {
+    column: ColumnWriter,
+    n_bytes: u64,
+    ranks: Vec<u32>,
+    bytes: Vec<u8>,
 }
 
-impl SignatureWriter {
-    fn create(of: &ListBuilder<'_>, kind: ListKind) -> Result<Self, IndexFileError> {
-        let column = match kind {
-            ListKind::Held => Some(Column::HeldSignatures),
-            ListKind::First => None,
-            ListKind::Pair => Some(Column::PairSignatures),
-        };
-        let out = column.map(|column| {
-            Ok::<_, IndexFileError>((column, ColumnWriter::create(of.dir, of.node_idx, column)?))
-        });
+impl ListWriter {
+    fn create(of: &ListBuilder<'_>, column: Column) -> Result<Self, IndexFileError> {
         Ok(Self {
-            out: out.transpose()?,
-            n_signatures: 0,
-            parts: BTreeMap::new(),
+            column: ColumnWriter::create(of.dir, of.node_idx, column)?,
+            n_bytes: 0,
+            ranks: Vec::new(),
+            bytes: Vec::new(),
         })
     }
 
-    /// Appends the signatures of a list of a class, which begins at a place in the column of ranks.
-    fn push(
-        &mut self,
-        class: usize,
-        first_rank: u64,
-        list: &[Posting],
-    ) -> Result<(), IndexFileError> {
-        let Some((_, out)) = &mut self.out else {
-            return Ok(());
-        };
-        let part = [first_rank, self.n_signatures];
-        self.parts.entry(class).or_insert(part);
-        for posting in list {
-            out.push(&posting.signature().to_le_bytes())?;
+    /// Appends a list.
+    fn push(&mut self, list: &[Posting], has_signatures: bool) -> Result<(), IndexFileError> {
+        self.ranks.clear();
+        self.ranks.extend(list.iter().map(|posting| posting.rank()));
+        self.bytes.clear();
+        pack(&self.ranks, &mut self.bytes);
+        if has_signatures {
+            let signatures = list.iter().map(|posting| posting.signature().to_le_bytes());
+            self.bytes.extend(signatures.flatten());
         }
-        self.n_signatures += list.len() as u64;
-        Ok(())
-    }
-
-    /// Ends the column, and returns the parts of the classes.
-    fn finish(
-        self,
-        written: &mut BTreeMap<Column, WrittenColumn>,
-    ) -> Result<BTreeMap<usize, [u64; 2]>, IndexFileError> {
-        if let Some((column, out)) = self.out {
-            written.insert(column, out.finish()?);
-        }
-        Ok(self.parts)
+        self.n_bytes += self.bytes.len() as u64;
+        self.column.push(&self.bytes)
     }
 }
 

@@ -1,13 +1,55 @@
 //! What is seen of a pattern: which symbols of the state it holds, or may hold, and where.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "a place beyond a word shifts out all bits"
+)]
+
 use crate::SymbolId;
 use crate::frozen::SignatureShape;
-use crate::state::{State, WORD};
+use crate::state::{ListOverlap, OverlapBounds, State, WORD};
+
+/// What a pattern and the state share, by a look at its symbols.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Look {
+    pub(super) by_lists: ListOverlap,
+    pub(super) common: OverlapBounds,
+    /// `None` for states of more than a word.
+    pub(super) seen: Option<Seen>,
+}
+
+impl Look {
+    #[inline]
+    pub(super) fn new(state: &State<'_>, symbols: &[SymbolId]) -> Self {
+        if state.len() > WORD {
+            return Self {
+                by_lists: state.common_by_lists(symbols),
+                common: state.common(symbols.iter().copied()),
+                seen: None,
+            };
+        }
+        let seen = Seen::of_symbols(state, symbols);
+        Self {
+            by_lists: ListOverlap {
+                symbols: seen.held.count_ones() as usize,
+                pairs: seen.paired.count_ones() as usize,
+                paired: seen.paired,
+            },
+            common: OverlapBounds {
+                symbols: seen.n_symbols,
+                pairs: seen.n_pairs,
+            },
+            seen: Some(seen),
+        }
+    }
+}
 
 /// The symbols and pairs of the state that a pattern holds, or may hold, and where.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Seen {
-    /// The places in the pattern, as bits.
+    /// Symbols of the pattern that the state holds.
+    n_symbols: usize,
+    /// Their places in the pattern, as bits, as far as there are bounds by them.
     pub(super) places: usize,
     /// Neighbours in the pattern that are neighbours in the state.
     pub(super) n_pairs: usize,
@@ -26,7 +68,9 @@ impl Seen {
     #[inline]
     pub(super) fn add(&mut self, place: usize, mask: u64) {
         let both = self.before << 1 & mask;
-        self.places |= usize::from(mask != 0) << place;
+        let is_held = usize::from(mask != 0);
+        self.n_symbols += is_held;
+        self.places |= is_held.unbounded_shl(place as u32);
         self.n_pairs += usize::from(both != 0);
         self.held |= mask;
         self.paired |= both;
@@ -68,7 +112,7 @@ impl Seen {
         seen
     }
 
-    /// Looks at the symbols of a pattern, of which there are not more than signatures are of.
+    /// Looks at the symbols of a pattern.
     pub(super) fn of_symbols(state: &State<'_>, symbols: &[SymbolId]) -> Self {
         let mut seen = Self::default();
         for (place, &symbol) in symbols.iter().enumerate() {

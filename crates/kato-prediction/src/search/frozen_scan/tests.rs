@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use kato_model::Event;
 
+use super::seen::Look;
 use super::*;
 use crate::frozen::RankList;
 use crate::matching::lcs_length;
@@ -33,8 +34,8 @@ proptest! {
     }
 
     #[test]
-    fn what_is_seen_has_the_longest_common_subsequence(
-        pattern in vec(0..6_u32, 1..10),
+    fn a_look_at_a_pattern_sees_what_looking_at_each_place_finds(
+        pattern in vec(0..6_u32, 1..80),
         observed in vec(0..6_u32, 2..65),
     ) {
         let mut table = Symbols::default();
@@ -45,7 +46,18 @@ proptest! {
         let events: Vec<Event> = observed.iter().map(|number| Event::new([text(number)])).collect();
         let state = State::new(&events, &table);
         let symbols = pattern.iter().map(|number| table.id(text(number)).unwrap());
-        let seen = Seen::of_symbols(&state, &symbols.collect::<Vec<_>>());
-        prop_assert_eq!(seen.lcs(&state), lcs_length(&pattern, &observed));
+        let Look { by_lists, common, seen } = Look::new(&state, &symbols.collect::<Vec<_>>());
+        prop_assert_eq!(seen.unwrap().lcs(&state), lcs_length(&pattern, &observed));
+        let is_held = |number: &&u32| observed.contains(number);
+        prop_assert_eq!(common.symbols, pattern.iter().filter(is_held).count());
+        let pairs = |a: &[u32], b: &[u32]| {
+            let is_pair = |pair: &&[u32]| b.windows(2).any(|other| other == *pair);
+            a.windows(2).filter(is_pair).count()
+        };
+        prop_assert_eq!(common.pairs, pairs(&pattern, &observed));
+        let n_positions = observed.iter().filter(|number| pattern.contains(number)).count();
+        prop_assert_eq!(by_lists.symbols, n_positions);
+        prop_assert_eq!(by_lists.pairs, pairs(&observed, &pattern));
+        prop_assert_eq!(by_lists.paired.count_ones() as usize, by_lists.pairs);
     }
 }
