@@ -8,8 +8,9 @@ mod folder;
 mod history;
 mod interrupt;
 mod overrides;
-mod usage;
 mod watch;
+
+pub use kato_process::{peak_bytes, processor_seconds};
 
 pub use batch_size::{BatchFound, BatchTrialError, find_batch};
 pub use cost::RunCost;
@@ -19,5 +20,4 @@ pub use folder::RunFolder;
 pub use history::{EpochNumber, History};
 pub use interrupt::{INTERRUPTED, listen};
 pub use overrides::{override_setting, parse_value};
-pub use usage::{peak_bytes, processor_seconds};
 pub use watch::{EpochSteps, RunEnding, StepRecord, StepWatch};
