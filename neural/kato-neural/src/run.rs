@@ -17,7 +17,7 @@ pub use cost::RunCost;
 pub use error::RunError;
 pub use files::{read_json, write_json, write_text, write_whole};
 pub use folder::RunFolder;
-pub use history::{EpochNumber, History};
+pub use history::{EpochHistory, EpochNumber};
 pub use interrupt::{INTERRUPTED, listen};
 pub use overrides::{override_setting, parse_value};
 pub use watch::{EpochSteps, RunEnding, StepRecord, StepWatch};
