@@ -6,7 +6,6 @@
 mod corpus;
 mod glove;
 mod knowledge;
-mod memory;
 mod patterns;
 mod text;
 mod trial;
@@ -14,7 +13,6 @@ mod trial;
 pub use corpus::{MadeText, json_lines, texts};
 pub use glove::write_glove;
 pub use knowledge::Knowledge;
-pub use memory::peak_resident_bytes;
 pub use patterns::{N_SYMBOLS, RandomPatterns};
 pub use text::sample_text;
 pub use trial::sized;

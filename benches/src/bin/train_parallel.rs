@@ -18,9 +18,9 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use kato_benches::peak_resident_bytes;
 use kato_learner::{HierarchicalConceptLearner, LearnError, LearnScratch, TextDocument};
 use kato_loader::{StreamingDatasetLoader, TextUnit};
+use kato_process::{peak_bytes, processor_seconds};
 use kato_scheduler::activity::Activity;
 use kato_scheduler::backend::{RefusedDocument, WorkSize};
 use kato_scheduler::{
@@ -66,7 +66,7 @@ fn main() -> Result<()> {
             workers.get(),
             Distribution::default(),
         )?;
-        let peak = peak_resident_bytes().context("the peak memory is not known on this system")?;
+        let peak = peak_bytes().context("the peak memory is not known on this system")?;
         println!(
             "{workers} workers: {documents} documents in {:.2} s, peak memory {:.0} MB",
             took.wall,
@@ -312,7 +312,7 @@ struct Clock {
 impl Clock {
     /// Starts to measure.
     fn start() -> Result<Self> {
-        let cpu = processor_seconds()?;
+        let cpu = processor_seconds().context("needs Linux")?;
         Ok(Self {
             wall: Instant::now(),
             cpu,
@@ -323,22 +323,9 @@ impl Clock {
     fn stop(self) -> Result<Took> {
         Ok(Took {
             wall: self.wall.elapsed().as_secs_f64(),
-            cpu: processor_seconds()? - self.cpu,
+            cpu: processor_seconds().context("needs Linux")? - self.cpu,
         })
     }
-}
-
-/// Returns the processor time of all threads of this process, in steps of 10 ms.
-fn processor_seconds() -> Result<f64> {
-    let stat = fs::read_to_string("/proc/self/stat").context("needs Linux")?;
-    // The second field, a name in parentheses, may hold blanks. Behind it, times in user and kernel
-    // mode are fields 14 and 15 of proc(5), in ticks of which Linux shows 100 a second.
-    let fields = stat.rsplit(") ").next().unwrap_or_default();
-    let ticks = |at: usize| {
-        let field = fields.split(' ').nth(at).unwrap_or_default();
-        field.parse::<f64>().unwrap_or_default()
-    };
-    Ok((ticks(11) + ticks(12)) / 100.0)
 }
 
 /// Returns the median of each of the two times, which may be of different rounds.

@@ -65,13 +65,6 @@ pub(crate) fn parse_threads_or_none(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Returns the most memory that the process has had; `None` where the system does not tell.
-#[must_use]
-pub(crate) fn peak_memory() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    kibibytes(&status, "VmHWM")
-}
-
 /// Returns the bytes that this process may still write to the disk of a directory; `None` where the
 /// system does not tell.
 #[must_use]
@@ -95,12 +88,6 @@ fn value_of<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     values.next().map(|(_, value)| value.trim())
 }
 
-/// Returns a value in kB of 1024 bytes, as Linux tells memory, in bytes.
-fn kibibytes(text: &str, key: &str) -> Option<u64> {
-    let value = value_of(text, key)?.strip_suffix("kB")?;
-    value.trim().parse::<u64>().ok()?.checked_mul(1024)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,9 +95,6 @@ mod tests {
     #[test]
     fn values_are_found_by_their_keys() {
         let text = "Name:\tkato\nVmHWM:\t  123456 kB\nVmRSS: 1 kB\nmodel name\t: Xeon: fast\n";
-        assert_eq!(kibibytes(text, "VmHWM"), Some(123_456 * 1024));
         assert_eq!(value_of(text, "model name"), Some("Xeon: fast"));
-        assert_eq!(kibibytes(text, "Name"), None);
-        assert_eq!(kibibytes(text, "missing"), None);
     }
 }

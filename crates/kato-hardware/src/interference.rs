@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use kato_cgroup::Cgroups;
+use kato_process::{Cgroups, processor_ticks};
 
 /// The system's counters at the beginning of a measurement, to be compared with those at its end.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Watch {
         let groups = Cgroups::of_process(Path::new("/"));
         Self {
             ticks: ticks(),
-            own: own(),
+            own: processor_ticks(),
             throttled: groups.as_ref().and_then(Cgroups::throttled_seconds),
             groups,
             // After the counters, so that reading them is no part of the time.
@@ -57,7 +57,7 @@ impl Watch {
         });
         let own = self
             .own
-            .zip(own())
+            .zip(processor_ticks())
             .and_then(|(before, after)| after.checked_sub(before));
         let others = self.ticks.zip(ticks()).zip(own).and_then(|(ticks, own)| {
             let (before, after) = ticks;
@@ -105,21 +105,6 @@ fn parse_ticks(stat: &str) -> Option<Ticks> {
     })
 }
 
-/// Returns the ticks of this process until now.
-fn own() -> Option<u64> {
-    parse_own(&fs::read_to_string("/proc/self/stat").ok()?)
-}
-
-/// Parses the ticks of this process, in its own code and in the kernel: the 14th and 15th column.
-///
-/// They are counted behind the name, which may hold blanks and brackets.
-fn parse_own(stat: &str) -> Option<u64> {
-    let (_, columns) = stat.rsplit_once(')')?;
-    let mut columns = columns.split_whitespace().skip(11);
-    let (user, system): (u64, u64) = (columns.next()?.parse().ok()?, columns.next()?.parse().ok()?);
-    user.checked_add(system)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,12 +120,5 @@ mod tests {
         assert_eq!(parse_ticks(stat), Some(expected));
         assert_eq!(parse_ticks("cpu  100 5 50 800\n"), None);
         assert_eq!(parse_ticks(""), None);
-    }
-
-    #[test]
-    fn own_ticks_are_found_behind_any_name() {
-        let stat = "42 (a (b) c) S 1 42 42 0 -1 4194304 100 0 0 0 25 17 0 0 20 0 4 0 99\n";
-        assert_eq!(parse_own(stat), Some(42));
-        assert_eq!(parse_own("42 (a"), None);
     }
 }

@@ -28,3 +28,23 @@ impl StageClock {
         Duration::from_nanos(self.0.load(Ordering::Relaxed)).as_secs_f64()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_all_threads_add_up() {
+        let clock = StageClock::default();
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| clock.add(Duration::from_millis(1500)));
+            }
+        });
+        assert_eq!(clock.seconds(), 4.5);
+        let begun = Instant::now();
+        // However coarse the system's clock is.
+        clock.time(|| while begun.elapsed().is_zero() {});
+        assert!(clock.seconds() > 4.5);
+    }
+}

@@ -5,10 +5,7 @@
 
 use kato_kernels::{Attention, AttentionForm, AttentionGradients, AttentionInput, Instructions};
 
-#[path = "support/clock.rs"]
-mod clock;
-
-use clock::processor_seconds;
+use kato_process::processor_seconds;
 
 const HEADS: usize = 4;
 const WIDTH: usize = 32;
@@ -42,9 +39,9 @@ fn main() {
     pool.install(|| {
         for _ in 0..=rounds {
             for (i, attention) in forms.iter_mut().enumerate() {
-                let before = processor_seconds();
+                let before = processor_seconds().unwrap_or(f64::NAN);
                 let mut steps = 0;
-                while steps == 0 || processor_seconds() - before < 0.5 {
+                while steps == 0 || processor_seconds().unwrap_or(f64::NAN) - before < 0.5 {
                     attention.forward(input, &mut out).expect("shapes that fit");
                     let [queries, keys, values] = &mut d;
                     let mut to = AttentionGradients {
@@ -57,7 +54,7 @@ fn main() {
                         .expect("shapes that fit");
                     steps += 1;
                 }
-                let used = processor_seconds() - before;
+                let used = processor_seconds().unwrap_or(f64::NAN) - before;
                 rates[i] = rates[i].max((steps * batch * rows) as f64 / used);
                 results[i].clone_from(&d[1]);
             }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use kato_neural::burn::tensor::Device;
-use kato_neural::checkpoint::{Kind, checkpoints, latest};
+use kato_neural::checkpoint::{CheckpointKind, checkpoints, latest};
 use kato_neural::run::RunFolder;
 use serde::Serialize;
 
@@ -235,8 +235,15 @@ pub(crate) fn load_model(
     let folder = folder.join(Files::CHECKPOINTS);
     let has_best = checkpoints(&folder)?
         .iter()
-        .any(|place| place.kind == Kind::Best);
-    let found = latest(&folder, if has_best { Kind::Best } else { Kind::Step })?;
+        .any(|place| place.kind == CheckpointKind::Best);
+    let found = latest(
+        &folder,
+        if has_best {
+            CheckpointKind::Best
+        } else {
+            CheckpointKind::Step
+        },
+    )?;
     let model = found.checkpoint.load_model(model)?;
     Ok((model, found.checkpoint.progress().step))
 }

@@ -6,8 +6,6 @@
 
 #![expect(clippy::print_stdout, reason = "it prints what it measured")]
 
-mod support;
-
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,9 +18,9 @@ use kato_neural::collective::ThreadGroup;
 use kato_neural::layers::{
     AttentionPooling, Positions, Transformer, TransformerOptions, Valid, embedding,
 };
+use kato_neural::run::{peak_bytes, processor_seconds};
 use kato_neural::train::{Encoded, Gather, Loss, Share, Task, Trainer, TrainerOptions};
 use kato_neural::{AdamOptions, Decay, Initializer, Pass, Precision};
-use support::{peak, processor_s};
 
 const WIDTH: usize = 128;
 const N_TOKENS: usize = 151;
@@ -150,16 +148,19 @@ fn trainer(work: Work, precision: Precision) -> Trainer<Work> {
 
 /// Takes steps over a batch, and says what they took.
 fn measure(what: &str, n_steps: usize, n_sequences: usize, mut step: impl FnMut() -> f64) {
-    let (wall, cpu) = (Instant::now(), processor_s());
+    let (wall, cpu) = (Instant::now(), processor_seconds().unwrap_or(f64::NAN));
     let loss = (0..n_steps).map(|_| step()).last().unwrap_or(0.0);
     let n = (n_steps * n_sequences * N_TOKENS) as f64;
-    let (wall, cpu) = (wall.elapsed().as_secs_f64(), processor_s() - cpu);
+    let (wall, cpu) = (
+        wall.elapsed().as_secs_f64(),
+        processor_seconds().unwrap_or(f64::NAN) - cpu,
+    );
     println!(
         "{what}: {:.0} tokens a processor second, {:.0} a second, {:.1} s a step, loss {loss:.5}, at most {}",
         n / cpu,
         n / wall,
         wall / n_steps as f64,
-        peak()
+        format_args!("{} MiB", peak_bytes().unwrap_or(0) >> 20)
     );
 }
 

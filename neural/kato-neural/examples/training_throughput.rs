@@ -4,8 +4,6 @@
 
 #![expect(clippy::print_stdout, reason = "it prints what it measured")]
 
-mod support;
-
 use std::time::Instant;
 
 use kato_neural::burn;
@@ -14,9 +12,9 @@ use kato_neural::layers::{
     Bottleneck, Cell, Dropout, Feed, Recurrent, RecurrentOptions, SequenceDecoder,
     SequenceDecoderOptions, StateProjection,
 };
+use kato_neural::run::{peak_bytes, processor_seconds};
 use kato_neural::train::{Loss, Share, Task, Trainer, TrainerOptions};
 use kato_neural::{AdamOptions, Initializer, Pass, Precision};
-use support::{peak, processor_s};
 
 const N_ROWS: usize = 32;
 const N_STEPS: usize = 50;
@@ -103,10 +101,13 @@ fn main() {
                 let mut step = || trainer.step(1e-3, &batch).expect("a finite loss").loss;
                 // Buffers grow in the first steps.
                 let _ = (0..3).map(|_| step()).sum::<f64>();
-                let (wall, cpu) = (Instant::now(), processor_s());
+                let (wall, cpu) = (Instant::now(), processor_seconds().unwrap_or(f64::NAN));
                 let loss = (0..n_steps).map(|_| step()).last().unwrap_or(0.0);
                 let n = (n_steps * N_ROWS) as f64;
-                let (wall, cpu) = (wall.elapsed().as_secs_f64(), processor_s() - cpu);
+                let (wall, cpu) = (
+                    wall.elapsed().as_secs_f64(),
+                    processor_seconds().unwrap_or(f64::NAN) - cpu,
+                );
                 println!(
                     "{size:?} forced {forced} {precision:?} round {round}: {:.0} a processor second, {:.0} a second, loss {loss:.5}",
                     n / cpu,
@@ -114,6 +115,9 @@ fn main() {
                 );
             }
         }
-        println!("{size:?}: at most {} resident", peak());
+        println!(
+            "{size:?}: at most {} resident",
+            format_args!("{} MiB", peak_bytes().unwrap_or(0) >> 20)
+        );
     }
 }

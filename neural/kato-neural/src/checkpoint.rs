@@ -11,5 +11,5 @@ pub use background::{CheckpointWriter, WriterOptions, WriterStatistics};
 pub use folder::{CheckpointPath, Latest, checkpoints, latest};
 pub use manifest::{Progress, SCHEMA_VERSION};
 pub use read::{Checkpoint, read_weights};
-pub use snapshot::{Kind, Snapshot};
+pub use snapshot::{CheckpointKind, TrainerSnapshot};
 pub use write::{write_checkpoint, write_weights};

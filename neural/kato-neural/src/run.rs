@@ -8,16 +8,16 @@ mod folder;
 mod history;
 mod interrupt;
 mod overrides;
-mod usage;
 mod watch;
+
+pub use kato_process::{peak_bytes, processor_seconds};
 
 pub use batch_size::{BatchFound, BatchTrialError, find_batch};
 pub use cost::RunCost;
 pub use error::RunError;
 pub use files::{read_json, write_json, write_text, write_whole};
 pub use folder::RunFolder;
-pub use history::{EpochNumber, History};
+pub use history::{EpochHistory, EpochNumber};
 pub use interrupt::{INTERRUPTED, listen};
 pub use overrides::{override_setting, parse_value};
-pub use usage::{peak_bytes, processor_seconds};
 pub use watch::{EpochSteps, RunEnding, StepRecord, StepWatch};

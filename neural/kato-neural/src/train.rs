@@ -9,9 +9,9 @@ mod prefetch;
 mod task;
 mod trainer;
 
-pub use event::{Batches, Ending, Event, FitReport, Observer};
+pub use event::{Batches, Ending, FitEvent, FitReport, Observer};
 pub use gather::{Encoded, Gather};
-pub use options::{FitOptions, Place, TrainerOptions};
+pub use options::{FitOptions, StepPlace, TrainerOptions};
 pub use prefetch::{BatchSource, Prefetched};
 pub use task::{Loss, Share, Task};
 pub use trainer::{StepReport, Trainer};

@@ -17,9 +17,11 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 use kato_gradient::Goal;
 use kato_gradient::stop::EarlyStopSettings;
 use kato_neural::burn::tensor::Device;
-use kato_neural::checkpoint::{CheckpointWriter, Kind, WriterOptions, checkpoints, latest};
-use kato_neural::run::{History, RunFolder, write_json, write_text};
-use kato_neural::train::{Ending, FitOptions, FitReport, Place, Prefetched, Trainer};
+use kato_neural::checkpoint::{
+    CheckpointKind, CheckpointWriter, WriterOptions, checkpoints, latest,
+};
+use kato_neural::run::{EpochHistory, RunFolder, write_json, write_text};
+use kato_neural::train::{Ending, FitOptions, FitReport, Prefetched, StepPlace, Trainer};
 
 use crate::artifacts::{has_chunks, write_chunks, write_words};
 use crate::corpus::Corpus;
@@ -139,8 +141,8 @@ impl Run {
         let device = Device::flex().autodiff();
         let mut trainer = self.trainer(&device)?;
         let path = self.path(Files::HISTORY);
-        let history = History::open::<EpochRecord>(&path, trainer.progress().epoch)?;
-        let last = History::read(&path)?.pop();
+        let history = EpochHistory::open::<EpochRecord>(&path, trainer.progress().epoch)?;
+        let last = EpochHistory::read(&path)?.pop();
         if last.is_some_and(|last| self.is_good_enough(&last)) {
             return self.outcome(RunEnding::ReachedTarget, trainer.progress().step);
         }
@@ -180,7 +182,7 @@ impl Run {
         let mut batches = Prefetched::start(scope, source, workers, prefetch);
         let folder = self.path(Files::CHECKPOINTS);
         let writer = CheckpointWriter::new(folder, WriterOptions::default())?;
-        let rate = |place: &Place| training.at(place.epochs()).rate;
+        let rate = |place: &StepPlace| training.at(place.epochs()).rate;
         let options = self.fit_options();
         let fitted = if training.checkpoints == Writing::Blocking {
             let mut watch = Waiting::new(watch, &writer);
@@ -216,11 +218,11 @@ impl Run {
         let folder = self.path(Files::CHECKPOINTS);
         if checkpoints(&folder)?
             .iter()
-            .all(|place| place.kind != Kind::Step)
+            .all(|place| place.kind != CheckpointKind::Step)
         {
             return Ok(Trainer::new(task, model, options)?);
         }
-        let latest = latest(&folder, Kind::Step)?;
+        let latest = latest(&folder, CheckpointKind::Step)?;
         Ok(Trainer::resume(task, model, options, &latest.checkpoint)?)
     }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use kato_neural::Pass;
 use kato_neural::burn::tensor::{Device, Tensor, TensorData};
-use kato_neural::checkpoint::{Kind, checkpoints, latest};
+use kato_neural::checkpoint::{CheckpointKind, checkpoints, latest};
 use kato_neural::layers::Feed;
 use serde::Serialize;
 
@@ -63,8 +63,15 @@ impl Trained {
         let folder = folder.join(Files::CHECKPOINTS);
         let has_best = checkpoints(&folder)?
             .iter()
-            .any(|place| place.kind == Kind::Best);
-        let found = latest(&folder, if has_best { Kind::Best } else { Kind::Step })?;
+            .any(|place| place.kind == CheckpointKind::Best);
+        let found = latest(
+            &folder,
+            if has_best {
+                CheckpointKind::Best
+            } else {
+                CheckpointKind::Step
+            },
+        )?;
         let model = found.checkpoint.load_model(model)?;
         let step = found.checkpoint.progress().step;
         Ok(Self {

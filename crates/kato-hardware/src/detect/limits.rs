@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use kato_cgroup::Cgroups;
+use kato_process::Cgroups;
 use serde::{Deserialize, Serialize};
 
 use crate::figure::Finding;

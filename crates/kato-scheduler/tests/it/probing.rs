@@ -92,6 +92,15 @@ fn after_a_run_nobody_is_at_work_and_no_work_waits() {
     let learn = stage(&reading, "learn");
     let most = reading.seconds * report.n_workers as f64;
     assert!(learn.seconds.present() <= most, "{learn:?} in {most} s");
+    let told = report.stage_seconds;
+    for (what, seconds) in [
+        ("load", told.load),
+        ("learn", told.learn),
+        ("stage", told.stage),
+        ("commit", told.commit),
+    ] {
+        assert!(seconds > 0.0 && seconds <= most, "{what}: {seconds}");
+    }
 }
 
 #[test]

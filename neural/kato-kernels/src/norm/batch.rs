@@ -98,34 +98,6 @@ impl BatchNorm {
         Ok(())
     }
 
-    /// Normalises rows by running moments.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Length`] where shapes differ.
-    pub fn infer(
-        &self,
-        x: &[f32],
-        gain: &[f32],
-        bias: &[f32],
-        (mean, variance): (&[f32], &[f32]),
-        y: &mut [f32],
-    ) -> Result<(), Error> {
-        rows("gain", x, gain)?;
-        let width = gain.len();
-        check("bias", "width", bias.len(), width)?;
-        check("mean", "width", mean.len(), width)?;
-        check("variance", "width", variance.len(), width)?;
-        check("y", "as x", y.len(), x.len())?;
-        for (i, (y, &x)) in y.iter_mut().zip(x).enumerate() {
-            let j = i % width;
-            // Running values do not change here, so rows are independent.
-            let scale = gain[j] / (variance[j] + self.epsilon).sqrt();
-            *y = (x - mean[j]).mul_add(scale, bias[j]);
-        }
-        Ok(())
-    }
-
     /// Writes the gradients of a batch, of the gain and of the bias; the moments are computed
     /// again from `x`.
     ///

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use kato_gradient::stop::EarlyStopSettings;
 use kato_neural::burn::tensor::Device;
-use kato_neural::checkpoint::{CheckpointWriter, Kind, WriterOptions, checkpoints, latest};
+use kato_neural::checkpoint::{
+    CheckpointKind, CheckpointWriter, WriterOptions, checkpoints, latest,
+};
 use kato_neural::collective::Collective;
-use kato_neural::run::History;
+use kato_neural::run::EpochHistory;
 use kato_neural::train::{
-    FitOptions, FitReport, Observer, Place, Prefetched, Trainer, TrainerOptions,
+    FitOptions, FitReport, Observer, Prefetched, StepPlace, Trainer, TrainerOptions,
 };
 use kato_neural::{AdamOptions, Decay, Group};
 
@@ -54,7 +56,7 @@ impl Run {
     ) -> Result<FitReport, MicrobesError> {
         let mut trainer = self.trainer(collective)?;
         let history = self.path(Files::HISTORY);
-        let history = History::open::<EpochRecord>(&history, trainer.progress().epoch)?;
+        let history = EpochHistory::open::<EpochRecord>(&history, trainer.progress().epoch)?;
         let folder = self.path(Files::CHECKPOINTS);
         let writer = CheckpointWriter::new(folder, WriterOptions::default())?;
         let steps = trainer.progress().step..self.n_steps()?;
@@ -78,7 +80,7 @@ impl Run {
         let training = &self.settings.training;
         let schedule = training.schedule(self.n_steps()?)?;
         // By optimiser steps: a schedule by batches would end too early where some are accumulated.
-        let rate = |place: &Place| schedule.rate(place.step as f64);
+        let rate = |place: &StepPlace| schedule.rate(place.step as f64);
         let options = self.fit_options();
         let source = self.batches()?;
         let fitted = std::thread::scope(|scope| {
@@ -105,12 +107,12 @@ impl Run {
             &device,
         )?;
         let folder = self.path(Files::CHECKPOINTS);
-        let is_step = |kind: Kind| kind == Kind::Step;
+        let is_step = |kind: CheckpointKind| kind == CheckpointKind::Step;
         let is_begun = checkpoints(&folder)?
             .iter()
             .any(|place| is_step(place.kind));
         let trainer = if is_begun {
-            let latest = latest(&folder, Kind::Step)?;
+            let latest = latest(&folder, CheckpointKind::Step)?;
             Trainer::resume(task, model, options, &latest.checkpoint)?
         } else {
             Trainer::new(task, model, options)?

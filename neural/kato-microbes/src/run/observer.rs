@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use kato_neural::BoxError;
 use kato_neural::burn::module::Module;
-use kato_neural::run::{EpochNumber, History, RunError, StepRecord, StepWatch};
-use kato_neural::train::{Event, Observer, Place, StepReport, Trainer};
+use kato_neural::run::{EpochHistory, EpochNumber, RunError, StepRecord, StepWatch};
+use kato_neural::train::{FitEvent, Observer, StepPlace, StepReport, Trainer};
 use serde::{Deserialize, Serialize};
 
 use super::Run;
@@ -60,7 +60,7 @@ pub enum TrainingEvent<'a> {
 /// Watches one training for its caller.
 pub(super) struct Watch<'a> {
     run: &'a Run,
-    history: History,
+    history: EpochHistory,
     on_event: &'a mut dyn FnMut(TrainingEvent<'_>) -> bool,
     steps: StepWatch,
     judged: Option<(Judgement, Duration)>,
@@ -71,7 +71,7 @@ impl<'a> Watch<'a> {
     /// Begins to watch, from the step where the run stands to its last.
     pub(super) fn new(
         run: &'a Run,
-        history: History,
+        history: EpochHistory,
         steps: Range<u64>,
         on_event: &'a mut dyn FnMut(TrainingEvent<'_>) -> bool,
     ) -> Self {
@@ -91,7 +91,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Counts a step and tells it.
-    fn step(&mut self, report: &StepReport, place: Place, times: (Duration, Duration)) -> bool {
+    fn step(&mut self, report: &StepReport, place: StepPlace, times: (Duration, Duration)) -> bool {
         // The last of the weights, as the task has them.
         let n_tokens = report.weights.last().copied().unwrap_or(0.0);
         let record = self.steps.count(report, place, n_tokens, times);
@@ -124,15 +124,15 @@ impl<'a> Watch<'a> {
 }
 
 impl Observer<Learning> for Watch<'_> {
-    fn on_event(&mut self, event: Event<'_>) -> bool {
+    fn on_event(&mut self, event: FitEvent<'_>) -> bool {
         match event {
-            Event::Step {
+            FitEvent::Step {
                 report,
                 place,
                 waited,
                 computed,
             } => self.step(report, place, (waited, computed)),
-            Event::Judged {
+            FitEvent::Judged {
                 epoch,
                 loss,
                 improved,
@@ -171,7 +171,7 @@ impl Observer<Learning> for Watch<'_> {
 pub(super) struct Follower;
 
 impl Observer<Learning> for Follower {
-    fn on_event(&mut self, _: Event<'_>) -> bool {
+    fn on_event(&mut self, _: FitEvent<'_>) -> bool {
         true
     }
 

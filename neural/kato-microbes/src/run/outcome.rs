@@ -4,7 +4,7 @@ use std::path::Path;
 
 use kato_neural::burn::tensor::Device;
 use kato_neural::run::{
-    History, RunEnding, RunFolder, peak_bytes, processor_seconds, read_json, write_json,
+    EpochHistory, RunEnding, RunFolder, peak_bytes, processor_seconds, read_json, write_json,
 };
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +70,7 @@ impl Run {
     /// When there is no run, or the file is damaged.
     pub fn read_history(folder: &Path) -> Result<Vec<EpochRecord>, MicrobesError> {
         RunFolder::check(folder, PROGRAM, LAYOUT)?;
-        Ok(History::read(&folder.join(Files::HISTORY))?)
+        Ok(EpochHistory::read(&folder.join(Files::HISTORY))?)
     }
 
     /// Judges the best model once more and writes down what came of the run.

@@ -10,7 +10,7 @@ use kato_microbes::run::{EpochRecord, Outcome, TrainingEvent};
 use kato_microbes::synth::{SynthOptions, Synthetic, synth};
 use kato_microbes::work::Work;
 use kato_microbes::{Microbes, Run, Settings};
-use kato_neural::checkpoint::{Kind, latest};
+use kato_neural::checkpoint::{CheckpointKind, latest};
 use kato_unifrac::{Community, ComputeOptions, MatchOptions, Metric, Tree};
 
 pub(crate) type Done = Result<(), Box<dyn Error>>;
@@ -85,7 +85,9 @@ pub(crate) fn train(run: &mut Run, max_steps: u64) -> Result<Outcome, Box<dyn Er
 
 /// Returns the bytes of the newest weights and moments, and what is no time of all epochs.
 pub(crate) fn state(folder: &Path) -> Result<State, Box<dyn Error>> {
-    let newest = latest(&folder.join("checkpoints"), Kind::Step)?.place.path;
+    let newest = latest(&folder.join("checkpoints"), CheckpointKind::Step)?
+        .place
+        .path;
     let files = ["weights.safetensors", "optimizer.safetensors"];
     let bytes = files.iter().map(|name| fs::read(newest.join(name)));
     let bytes = bytes.collect::<Result<_, _>>()?;

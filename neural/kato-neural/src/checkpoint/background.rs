@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::{Kind, Snapshot, checkpoints, write_checkpoint};
+use super::{CheckpointKind, TrainerSnapshot, checkpoints, write_checkpoint};
 use crate::Error;
 
 /// How many checkpoints are kept.
@@ -70,7 +70,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Queue {
     /// One place a series.
-    waiting: [Option<Snapshot>; 2],
+    waiting: [Option<TrainerSnapshot>; 2],
     writing: bool,
     closed: bool,
     /// The first error since the caller was last told.
@@ -122,11 +122,11 @@ impl CheckpointWriter {
     ///
     /// The error of an earlier snapshot; the one given is written all the same.
     /// [`Error::WriterGone`] if the thread has ended.
-    pub fn save(&self, snapshot: Snapshot) -> Result<(), Error> {
+    pub fn save(&self, snapshot: TrainerSnapshot) -> Result<(), Error> {
         self.check()?;
         let mut queue = self.shared.lock();
         // Series wait apart, so that the best one never gives way to an ordinary one.
-        let series = usize::from(snapshot.kind == Kind::Best);
+        let series = usize::from(snapshot.kind == CheckpointKind::Best);
         if queue.waiting[series].replace(snapshot).is_some() {
             queue.statistics.n_replaced += 1;
         }
@@ -241,7 +241,7 @@ fn run(shared: &Shared, folder: &Path, options: WriterOptions) {
 /// Removes all but the newest of each series.
 fn prune(folder: &Path, n_kept: usize) -> Result<(), Error> {
     let all = checkpoints(folder)?;
-    for (kind, n_kept) in [(Kind::Step, n_kept), (Kind::Best, 1)] {
+    for (kind, n_kept) in [(CheckpointKind::Step, n_kept), (CheckpointKind::Best, 1)] {
         let series: Vec<_> = all.iter().filter(|place| place.kind == kind).collect();
         // After the new one has its name, so that there is never none.
         for place in series.iter().rev().skip(n_kept) {

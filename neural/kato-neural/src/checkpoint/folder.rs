@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Checkpoint, Kind};
+use super::{Checkpoint, CheckpointKind};
 use crate::Error;
 
 /// A checkpoint's place.
@@ -12,7 +12,7 @@ pub struct CheckpointPath {
     /// Its folder.
     pub path: PathBuf,
     /// Its series.
-    pub kind: Kind,
+    pub kind: CheckpointKind,
     /// How many optimiser steps it is after.
     pub step: u64,
     /// Which writing of that step; a run that is taken up again writes some a second time.
@@ -21,10 +21,10 @@ pub struct CheckpointPath {
 
 impl CheckpointPath {
     /// Names the checkpoint in `folder`.
-    pub(crate) fn new(folder: &Path, kind: Kind, step: u64, attempt: u64) -> Self {
+    pub(crate) fn new(folder: &Path, kind: CheckpointKind, step: u64, attempt: u64) -> Self {
         let series = match kind {
-            Kind::Step => "step",
-            Kind::Best => "best",
+            CheckpointKind::Step => "step",
+            CheckpointKind::Best => "best",
         };
         // Padded, so that a listing by name is one by step.
         let path = folder.join(format!("{series}-{step:012}-{attempt}"));
@@ -40,8 +40,8 @@ impl CheckpointPath {
         let name = path.file_name()?.to_str()?;
         let mut parts = name.split('-');
         let kind = match parts.next()? {
-            "step" => Kind::Step,
-            "best" => Kind::Best,
+            "step" => CheckpointKind::Step,
+            "best" => CheckpointKind::Best,
             _ => return None,
         };
         let (step, attempt) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
@@ -93,7 +93,7 @@ pub struct Latest {
 /// # Errors
 ///
 /// [`Error::NoCheckpoint`] where there is none; the newest one's error where none is whole.
-pub fn latest(folder: &Path, kind: Kind) -> Result<Latest, Error> {
+pub fn latest(folder: &Path, kind: CheckpointKind) -> Result<Latest, Error> {
     let mut passed_over = Vec::new();
     for place in checkpoints(folder)?
         .into_iter()

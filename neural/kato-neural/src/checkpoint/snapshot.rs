@@ -12,7 +12,7 @@ use crate::parameters::{NamedTensor, collect};
 /// Which series a checkpoint belongs to; each has its own policy of keeping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum CheckpointKind {
     /// One of those that a run goes on from; the newest ones are kept.
     Step,
     /// The best so far; only the newest of them is kept.
@@ -24,8 +24,8 @@ pub enum Kind {
 /// Taking one copies no tensor: buffers are shared, and the next update of the weights writes into
 /// new ones. So it costs microseconds, and memory for a second copy while it is being written.
 #[derive(Debug, Clone)]
-pub struct Snapshot {
-    pub(crate) kind: Kind,
+pub struct TrainerSnapshot {
+    pub(crate) kind: CheckpointKind,
     pub(crate) progress: Progress,
     pub(crate) weights: Vec<NamedTensor>,
     pub(crate) moments: Vec<NamedTensor>,
@@ -34,12 +34,12 @@ pub struct Snapshot {
     pub(crate) notes: serde_json::Value,
 }
 
-impl Snapshot {
+impl TrainerSnapshot {
     /// Takes the state of a model and its optimiser at a position.
     #[must_use]
     pub fn new<M: Module>(model: &M, adam: &Adam, progress: Progress) -> Self {
         Self {
-            kind: Kind::Step,
+            kind: CheckpointKind::Step,
             progress,
             // Handles and no copies: the run's next step copies what it changes.
             weights: collect(model),
@@ -66,7 +66,7 @@ impl Snapshot {
     /// Puts the checkpoint into the series of the best.
     #[must_use]
     pub const fn as_best(mut self) -> Self {
-        self.kind = Kind::Best;
+        self.kind = CheckpointKind::Best;
         self
     }
 

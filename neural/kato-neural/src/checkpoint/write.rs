@@ -7,7 +7,7 @@ use std::path::Path;
 use burn::module::Module;
 
 use super::manifest::{Body, FileEntry};
-use super::{CheckpointPath, SCHEMA_VERSION, Snapshot, checkpoints};
+use super::{CheckpointPath, SCHEMA_VERSION, TrainerSnapshot, checkpoints};
 use crate::Error;
 use crate::parameters::{NamedTensor, collect};
 
@@ -22,7 +22,10 @@ pub(crate) const MANIFEST: &str = "manifest.json";
 /// # Errors
 ///
 /// [`Error::File`] where the system refuses something; nothing that is incomplete is left behind.
-pub fn write_checkpoint(folder: &Path, snapshot: &Snapshot) -> Result<CheckpointPath, Error> {
+pub fn write_checkpoint(
+    folder: &Path,
+    snapshot: &TrainerSnapshot,
+) -> Result<CheckpointPath, Error> {
     std::fs::create_dir_all(folder).map_err(Error::file("cannot make", folder))?;
     let (kind, step) = (snapshot.kind, snapshot.progress.step);
     // Never over an existing one: until the new one has its name, the old one is the newest.

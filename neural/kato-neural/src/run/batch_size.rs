@@ -2,13 +2,12 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use kato_advice::ErrorClass;
-use kato_cgroup::Cgroups;
 use kato_gradient::GradientError;
 use kato_gradient::finder::{BatchSizeFound, BatchSizeSettings, MemoryUse, find_batch_size};
+use kato_process::available_bytes;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -93,7 +92,7 @@ pub fn find_batch(
 ) -> Result<BatchFound, BatchTrialError> {
     let limit = match limit_mib {
         Some(mebibytes) => mebibytes.saturating_mul(1 << 20),
-        None => usable_memory().ok_or(BatchTrialError::Unknown)?,
+        None => available_bytes().ok_or(BatchTrialError::Unknown)?,
     };
     let given: Vec<OsString> = std::env::args_os().skip(1).collect();
     // Every process begins anew, so that one of them is as good as two.
@@ -188,19 +187,4 @@ fn trial(given: &[OsString], size: usize, limit: u64) -> Result<MemoryUse, Batch
         None | Some(134 | 137) => Ok(MemoryUse::OutOfMemory),
         _ => Err(BatchTrialError::Failed { size, said: said() }),
     }
-}
-
-/// Returns the memory that a training can have: what is free, or what the control group leaves.
-fn usable_memory() -> Option<u64> {
-    let free = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = free
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    let free = kibibytes * 1024;
-    let left = Cgroups::of_process(Path::new("/")).and_then(|group| {
-        let used = group.memory_used().unwrap_or(0);
-        Some(group.memory_limit()?.saturating_sub(used))
-    });
-    Some(left.map_or(free, |left| left.min(free)))
 }

@@ -17,12 +17,12 @@ pub trait EpochNumber: Serialize + DeserializeOwned {
 
 /// The file of a run's epochs.
 #[derive(Debug)]
-pub struct History {
+pub struct EpochHistory {
     path: PathBuf,
     file: File,
 }
 
-impl History {
+impl EpochHistory {
     /// Opens the file and forgets epochs from `next_epoch` on: they are trained again, because the
     /// run was cut off before they were saved.
     ///
@@ -105,17 +105,17 @@ mod tests {
     {
         let folder = tempfile::tempdir().map_err(RunError::file("create", "a folder"))?;
         let path = folder.path().join("history.jsonl");
-        let mut history = History::open::<Epoch>(&path, 0)?;
+        let mut history = EpochHistory::open::<Epoch>(&path, 0)?;
         for epoch in 0..3 {
             history.push(&Epoch(epoch))?;
         }
         drop(history);
-        History::open::<Epoch>(&path, 2)?;
-        assert_eq!(History::read::<Epoch>(&path)?, [Epoch(0), Epoch(1)]);
+        EpochHistory::open::<Epoch>(&path, 2)?;
+        assert_eq!(EpochHistory::read::<Epoch>(&path)?, [Epoch(0), Epoch(1)]);
         fs::write(&path, "0\n1\n{\"to").map_err(RunError::file("write", &path))?;
-        assert_eq!(History::read::<Epoch>(&path)?.len(), 2);
+        assert_eq!(EpochHistory::read::<Epoch>(&path)?.len(), 2);
         fs::write(&path, "0\nx\n1\n").map_err(RunError::file("write", &path))?;
-        let error = History::read::<Epoch>(&path).unwrap_err();
+        let error = EpochHistory::read::<Epoch>(&path).unwrap_err();
         assert!(error.to_string().contains("line 2"), "{error}");
         Ok(())
     }

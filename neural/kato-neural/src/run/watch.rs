@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::train::{Ending, Place, StepReport};
+use crate::train::{Ending, StepPlace, StepReport};
 
 /// A step of a training.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -95,7 +95,7 @@ impl StepWatch {
     pub fn count(
         &mut self,
         report: &StepReport,
-        place: Place,
+        place: StepPlace,
         n_items: f64,
         (waited, computed): (Duration, Duration),
     ) -> StepRecord {

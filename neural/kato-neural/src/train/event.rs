@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kato_gradient::stop::{EarlyStopState, Verdict};
 
-use super::{Place, StepReport, Task, Trainer};
+use super::{StepPlace, StepReport, Task, Trainer};
 use crate::BoxError;
 
 /// Where batches come from. Their order is a function of the epoch alone, so that a run can begin
@@ -27,13 +27,13 @@ pub trait Batches {
 /// Something that happened in a run.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
-pub enum Event<'a> {
+pub enum FitEvent<'a> {
     /// A step was taken.
     Step {
         /// What it did.
         report: &'a StepReport,
         /// Where in the run.
-        place: Place,
+        place: StepPlace,
         /// How long it waited for its batches.
         waited: Duration,
         /// How long it computed.
@@ -62,7 +62,7 @@ pub enum Event<'a> {
 /// Who watches a run, judges its epochs and may end it.
 pub trait Observer<T: Task> {
     /// Takes an event; `false` ends the run after a checkpoint.
-    fn on_event(&mut self, event: Event<'_>) -> bool;
+    fn on_event(&mut self, event: FitEvent<'_>) -> bool;
 
     /// Judges the model after an epoch, by the metric that the early stop and the best checkpoint go
     /// by; `None` where there is nothing to judge by. Of several replicas, the first one is asked for all.

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use kato_gradient::stop::{EarlyStop, EarlyStopSettings, EarlyStopState, Verdict};
 
-use super::{Batches, Ending, Event, FitOptions, FitReport, Observer, Place, Task, Trainer};
+use super::{Batches, Ending, FitEvent, FitOptions, FitReport, Observer, StepPlace, Task, Trainer};
 use crate::Error;
 use crate::checkpoint::CheckpointWriter;
 
@@ -19,7 +19,7 @@ impl<T: Task> Trainer<T> {
     pub fn fit<B, O>(
         &mut self,
         batches: &mut B,
-        rate: &dyn Fn(&Place) -> f64,
+        rate: &dyn Fn(&StepPlace) -> f64,
         options: &FitOptions,
         writer: Option<&CheckpointWriter>,
         observer: &mut O,
@@ -109,7 +109,7 @@ impl<T: Task> Trainer<T> {
                 return Ok(true);
             }
             let waited = begin.elapsed();
-            let place = Place {
+            let place = StepPlace {
                 step: self.progress.step,
                 epoch,
                 step_in_epoch: self.progress.epoch_steps,
@@ -122,7 +122,7 @@ impl<T: Task> Trainer<T> {
             let sum = f64::from_bits(self.progress.epoch_loss_bits) + report.loss;
             self.progress.epoch_loss_bits = sum.to_bits();
             let computed = begin.elapsed() - waited;
-            let event = Event::Step {
+            let event = FitEvent::Step {
                 report: &report,
                 place,
                 waited,
@@ -177,7 +177,7 @@ impl<T: Task> Trainer<T> {
         if improved {
             self.save(run, true)?;
         }
-        let go_on = self.all_agree(run.observer.on_event(Event::Judged {
+        let go_on = self.all_agree(run.observer.on_event(FitEvent::Judged {
             epoch,
             loss,
             metric,
@@ -201,7 +201,7 @@ impl<T: Task> Trainer<T> {
         writer.save(if best { snapshot.as_best() } else { snapshot })?;
         let stalled = begin.elapsed();
         // Not asked whether to go on: the step or the judgement beside it is.
-        let _ = run.observer.on_event(Event::Saved {
+        let _ = run.observer.on_event(FitEvent::Saved {
             step: self.progress.step,
             stalled,
         });
@@ -211,7 +211,7 @@ impl<T: Task> Trainer<T> {
 
 /// What one call of `fit` was given.
 struct Run<'a, O> {
-    rate: &'a dyn Fn(&Place) -> f64,
+    rate: &'a dyn Fn(&StepPlace) -> f64,
     options: &'a FitOptions,
     writer: Option<&'a CheckpointWriter>,
     observer: &'a mut O,

@@ -142,7 +142,7 @@ impl FitOptions {
 /// Where in a run a step is; the learning rate is a function of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Place {
+pub struct StepPlace {
     /// Optimiser steps before this one.
     pub step: u64,
     /// Epochs before this one.
@@ -153,7 +153,7 @@ pub struct Place {
     pub steps_in_epoch: u64,
 }
 
-impl Place {
+impl StepPlace {
     /// Epochs before this step, with the part of the one that runs.
     #[must_use]
     pub fn epochs(&self) -> f64 {

@@ -12,7 +12,7 @@ use kato_gradient::scaler::{LossScaler, ScaledStep};
 use kato_gradient::stop::EarlyStopState;
 
 use super::{Task, TrainerOptions};
-use crate::checkpoint::{Checkpoint, Progress, Snapshot};
+use crate::checkpoint::{Checkpoint, Progress, TrainerSnapshot};
 use crate::collective::Collective;
 use crate::{Adam, Error, Precision};
 use gradients::Total;
@@ -169,11 +169,11 @@ impl<T: Task> Trainer<T> {
     /// Takes the whole state, to be written while training goes on. Where replicas have divided the
     /// optimiser's state, it is asked for by [`fit`](Self::fit) on all of them.
     #[must_use]
-    pub fn snapshot(&self) -> Snapshot {
+    pub fn snapshot(&self) -> TrainerSnapshot {
         let mut progress = self.progress.clone();
         progress.scaler = self.scaler.as_ref().map(|scaler| *scaler.state());
         progress.early_stop = self.early_stop;
-        Snapshot::new(self.model(), &self.adam, progress)
+        TrainerSnapshot::new(self.model(), &self.adam, progress)
     }
 
     /// Takes one optimiser step over a group of batches, as if they were one.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use kato_neural::burn::tensor::Device;
 use kato_neural::checkpoint::{
-    Checkpoint, CheckpointWriter, Kind, WriterOptions, checkpoints, latest, read_weights,
+    Checkpoint, CheckpointKind, CheckpointWriter, WriterOptions, checkpoints, latest, read_weights,
     write_checkpoint, write_weights,
 };
 use kato_neural::layers::Cell;
@@ -101,7 +101,7 @@ fn notes_come_back_and_a_second_writing_of_a_step_is_beside_the_first() {
     let first = write_checkpoint(folder.path(), &snapshot).unwrap();
     let second = write_checkpoint(folder.path(), &snapshot).unwrap();
     assert_ne!(first.path, second.path);
-    let found = latest(folder.path(), Kind::Step).unwrap();
+    let found = latest(folder.path(), CheckpointKind::Step).unwrap();
     assert_eq!(found.place, second);
     assert_eq!(found.checkpoint.notes(), &notes);
 }
@@ -136,7 +136,7 @@ fn damage_is_found_and_the_checkpoint_before_is_taken() {
             let newer = write_checkpoint(folder.path(), &trainer.snapshot()).unwrap();
             damage(&newer.path.join(name), how);
             assert!(Checkpoint::open(&newer.path).is_err(), "{name} {how}");
-            let found = latest(folder.path(), Kind::Step).unwrap();
+            let found = latest(folder.path(), CheckpointKind::Step).unwrap();
             assert_eq!(found.place, older, "{name} {how}");
             assert_eq!(found.passed_over.len(), 1);
         }
@@ -158,7 +158,7 @@ fn a_later_version_is_refused_and_not_passed_over() {
     let body = body.replacen("\"schema\":1", "\"schema\":99", 1);
     let hash = blake3::hash(body.as_bytes()).to_hex();
     fs::write(&path, format!("{{\"blake3\":\"{hash}\",\"body\":{body}}}")).unwrap();
-    let error = latest(folder.path(), Kind::Step).unwrap_err();
+    let error = latest(folder.path(), CheckpointKind::Step).unwrap_err();
     assert!(
         matches!(
             error,
@@ -178,7 +178,7 @@ fn what_a_crash_leaves_half_written_is_not_a_checkpoint() {
     fs::create_dir(folder.path().join(".unfinished-abc")).unwrap();
     fs::create_dir(folder.path().join("step-x-0")).unwrap();
     assert!(checkpoints(folder.path()).unwrap().is_empty());
-    let error = latest(folder.path(), Kind::Step).unwrap_err();
+    let error = latest(folder.path(), CheckpointKind::Step).unwrap_err();
     assert!(matches!(error, Error::NoCheckpoint { .. }), "{error}");
     assert!(
         checkpoints(&folder.path().join("nowhere"))
@@ -211,7 +211,7 @@ fn a_writer_writes_the_newest_and_counts_what_gave_way() {
     let found = checkpoints(folder.path()).unwrap();
     let steps: Vec<u64> = found
         .iter()
-        .filter(|place| place.kind == Kind::Step)
+        .filter(|place| place.kind == CheckpointKind::Step)
         .map(|place| place.step)
         .collect();
     assert_eq!(steps.last(), Some(&40));
@@ -219,7 +219,7 @@ fn a_writer_writes_the_newest_and_counts_what_gave_way() {
     assert_eq!(
         found
             .iter()
-            .filter(|place| place.kind == Kind::Best)
+            .filter(|place| place.kind == CheckpointKind::Best)
             .count(),
         1
     );
@@ -232,7 +232,7 @@ fn dropping_a_writer_writes_what_waits() {
     writer.save(trained(1).snapshot()).unwrap();
     drop(writer);
     assert_eq!(
-        latest(folder.path(), Kind::Step)
+        latest(folder.path(), CheckpointKind::Step)
             .unwrap()
             .checkpoint
             .progress()

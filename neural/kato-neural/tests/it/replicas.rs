@@ -14,7 +14,7 @@ use kato_neural::layers::{
     AttentionPooling, Cell, Transformer, TransformerOptions, Valid, apply_linear, linear,
 };
 use kato_neural::train::{
-    Encoded, FitOptions, Gather, Loss, Place, Share, Task, Trainer, TrainerOptions,
+    Encoded, FitOptions, Gather, Loss, Share, StepPlace, Task, Trainer, TrainerOptions,
 };
 use kato_neural::{AdamOptions, Initializer, Pass};
 
@@ -296,7 +296,7 @@ fn a_run_through_the_epochs_ends_with_all_replicas_at_the_same_place() {
             n_rows: 4,
             device: device(),
         };
-        let rate = |_: &Place| 1e-3;
+        let rate = |_: &StepPlace| 1e-3;
         let fit = trainer.fit(&mut table, &rate, &FitOptions::new(2), None, &mut Nobody);
         fit.unwrap().n_steps
     });

@@ -5,9 +5,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use kato_gradient::scaler::LossScalerSettings;
-use kato_neural::checkpoint::{CheckpointWriter, Kind, WriterOptions, latest};
+use kato_neural::checkpoint::{CheckpointKind, CheckpointWriter, WriterOptions, latest};
 use kato_neural::layers::Cell;
-use kato_neural::train::{Event, FitOptions, Observer, Place, Trainer, TrainerOptions};
+use kato_neural::train::{FitEvent, FitOptions, Observer, StepPlace, Trainer, TrainerOptions};
 use kato_neural::{AdamOptions, BoxError, Decay, Precision};
 
 use crate::model::{Autoencoder, Rebuild, Table};
@@ -17,8 +17,8 @@ use crate::support::{Nobody, device, weights};
 struct StopAfter(u64);
 
 impl Observer<Rebuild> for StopAfter {
-    fn on_event(&mut self, event: Event<'_>) -> bool {
-        if matches!(event, Event::Step { .. }) {
+    fn on_event(&mut self, event: FitEvent<'_>) -> bool {
+        if matches!(event, FitEvent::Step { .. }) {
             self.0 -= 1;
         }
         self.0 > 0
@@ -51,7 +51,7 @@ fn table() -> Table {
     }
 }
 
-fn rate(place: &Place) -> f64 {
+fn rate(place: &StepPlace) -> f64 {
     1e-2 / (1.0 + place.epochs())
 }
 
@@ -62,7 +62,7 @@ fn fit_options() -> FitOptions {
 
 /// Trains from the newest checkpoint in `folder`, or from the start.
 fn train<O: Observer<Rebuild>>(folder: &Path, precision: Precision, observer: &mut O) -> Vec<f32> {
-    let mut trainer = match latest(folder, Kind::Step) {
+    let mut trainer = match latest(folder, CheckpointKind::Step) {
         Ok(found) => {
             // Another model's weights at first, so that a weight that is not loaded shows.
             let model = Autoencoder::new(Cell::Lstm, true, 2, &device());
@@ -113,7 +113,7 @@ fn overflows_of_half_precision_are_skipped_and_counted_across_a_resume() {
     let scaler = LossScalerSettings::default().with_initial_scale(1e9);
     let options = options(Precision::F16).with_scaler(scaler);
     let run = |folder: &Path, n_steps: u64| {
-        let mut trainer = match latest(folder, Kind::Step) {
+        let mut trainer = match latest(folder, CheckpointKind::Step) {
             Ok(found) => {
                 Trainer::resume(Rebuild, fresh(), options.clone(), &found.checkpoint).unwrap()
             }

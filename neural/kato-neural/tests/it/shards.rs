@@ -1,9 +1,11 @@
 //! Replicas that divide the optimiser's state: the same bits, whole checkpoints.
 
-use kato_neural::checkpoint::{Checkpoint, CheckpointWriter, Kind, WriterOptions, latest};
+use kato_neural::checkpoint::{
+    Checkpoint, CheckpointKind, CheckpointWriter, WriterOptions, latest,
+};
 use kato_neural::collective::ThreadGroup;
 use kato_neural::layers::Cell;
-use kato_neural::train::{FitOptions, Place, Trainer};
+use kato_neural::train::{FitOptions, StepPlace, Trainer};
 
 use crate::model::{Autoencoder, Rebuild, Table};
 use crate::replicas::{options, together};
@@ -39,7 +41,7 @@ fn fitted(n_ranks: usize, sharded: bool, n_epochs: u64, from: Option<&Checkpoint
         let writer = (rank == 0)
             .then(|| CheckpointWriter::new(folder.path(), WriterOptions::default()).unwrap());
         let options = FitOptions::new(n_epochs).with_save_every(2);
-        let rate = |_: &Place| 1e-2;
+        let rate = |_: &StepPlace| 1e-2;
         let fit = trainer.fit(&mut table, &rate, &options, writer.as_ref(), &mut Nobody);
         fit.unwrap();
         if let Some(writer) = writer {
@@ -47,7 +49,7 @@ fn fitted(n_ranks: usize, sharded: bool, n_epochs: u64, from: Option<&Checkpoint
         }
         weights(trainer.model())
     });
-    let latest = latest(folder.path(), Kind::Step).unwrap();
+    let latest = latest(folder.path(), CheckpointKind::Step).unwrap();
     let files = ["weights.safetensors", "optimizer.safetensors"];
     Fitted {
         weights,

@@ -3,7 +3,7 @@
 use kato_neural::BoxError;
 use kato_neural::burn::module::{Module, ModuleVisitor, Param};
 use kato_neural::burn::tensor::{Device, Tensor};
-use kato_neural::train::{Event, Observer, Task, Trainer};
+use kato_neural::train::{FitEvent, Observer, Task, Trainer};
 
 pub(crate) fn device() -> Device {
     Device::flex().autodiff()
@@ -27,7 +27,7 @@ pub(crate) fn weights<M: Module>(model: &M) -> Vec<f32> {
 pub(crate) struct Nobody;
 
 impl<T: Task> Observer<T> for Nobody {
-    fn on_event(&mut self, _: Event<'_>) -> bool {
+    fn on_event(&mut self, _: FitEvent<'_>) -> bool {
         true
     }
 

@@ -4,9 +4,11 @@ use kato_gradient::Goal;
 use kato_gradient::scaler::LossScalerSettings;
 use kato_gradient::stop::{EarlyStopSettings, Verdict};
 use kato_neural::burn::tensor::Device;
-use kato_neural::checkpoint::{CheckpointWriter, Kind, WriterOptions, latest};
+use kato_neural::checkpoint::{CheckpointKind, CheckpointWriter, WriterOptions, latest};
 use kato_neural::layers::Cell;
-use kato_neural::train::{Ending, Event, FitOptions, Observer, Place, Trainer, TrainerOptions};
+use kato_neural::train::{
+    Ending, FitEvent, FitOptions, Observer, StepPlace, Trainer, TrainerOptions,
+};
 use kato_neural::{AdamOptions, BoxError, Error, Precision};
 
 use crate::model::{Autoencoder, Batch, Rebuild, Table};
@@ -78,13 +80,13 @@ fn a_step_without_a_valid_token_is_refused() {
 /// Answers with a table of metrics and notes what it is told.
 struct Judge {
     metrics: Vec<f64>,
-    steps: Vec<(Place, usize)>,
+    steps: Vec<(StepPlace, usize)>,
     stop_after: Option<usize>,
 }
 
 impl Observer<Rebuild> for Judge {
-    fn on_event(&mut self, event: Event<'_>) -> bool {
-        if let Event::Step { report, place, .. } = event {
+    fn on_event(&mut self, event: FitEvent<'_>) -> bool {
+        if let FitEvent::Step { report, place, .. } = event {
             self.steps.push((place, report.sums[0] as usize));
         }
         self.stop_after.is_none_or(|n| self.steps.len() < n)
@@ -114,7 +116,7 @@ fn the_last_step_of_an_epoch_has_what_is_left() {
     let report = trainer(true, Precision::F32)
         .fit(
             &mut table(7),
-            &|place: &Place| 1e-3 * place.epochs(),
+            &|place: &StepPlace| 1e-3 * place.epochs(),
             &options,
             None,
             &mut judge,
@@ -145,7 +147,15 @@ fn a_metric_that_stops_to_improve_ends_the_run() {
     let stop = EarlyStopSettings::new(Goal::Max).with_patience(2);
     let options = FitOptions::new(9).with_early_stop(stop);
     let mut trainer = trainer(true, Precision::F32);
-    let mut fit = || trainer.fit(&mut table(2), &|_: &Place| 1e-3, &options, None, &mut judge);
+    let mut fit = || {
+        trainer.fit(
+            &mut table(2),
+            &|_: &StepPlace| 1e-3,
+            &options,
+            None,
+            &mut judge,
+        )
+    };
     let report = fit().unwrap();
     assert_eq!(report.ending, Ending::EarlyStop(Verdict::OutOfPatience));
     assert_eq!(report.n_steps, 8);
@@ -164,7 +174,7 @@ fn an_observer_can_end_a_run_at_any_step() {
     let report = trainer
         .fit(
             &mut table(2),
-            &|_: &Place| 1e-3,
+            &|_: &StepPlace| 1e-3,
             &FitOptions::new(9),
             None,
             &mut judge,
@@ -174,7 +184,7 @@ fn an_observer_can_end_a_run_at_any_step() {
     let rest = trainer
         .fit(
             &mut table(2),
-            &|_: &Place| 1e-3,
+            &|_: &StepPlace| 1e-3,
             &FitOptions::new(2),
             None,
             &mut Nobody,
@@ -206,7 +216,7 @@ fn the_best_checkpoint_is_that_of_the_best_epoch() {
     trainer(true, Precision::F32)
         .fit(
             &mut table(3),
-            &|_: &Place| 1e-3,
+            &|_: &StepPlace| 1e-3,
             &options,
             Some(&writer),
             &mut judge,
@@ -220,8 +230,13 @@ fn the_best_checkpoint_is_that_of_the_best_epoch() {
             .progress()
             .step
     };
-    assert_eq!((step(Kind::Best), step(Kind::Step)), (6, 12));
-    let best = latest(folder.path(), Kind::Best).unwrap().checkpoint;
+    assert_eq!(
+        (step(CheckpointKind::Best), step(CheckpointKind::Step)),
+        (6, 12)
+    );
+    let best = latest(folder.path(), CheckpointKind::Best)
+        .unwrap()
+        .checkpoint;
     let seen = best.progress().early_stop.expect("it was judged");
     assert_eq!((seen.best, best.progress().epoch), (Some(0.4), 2));
 }

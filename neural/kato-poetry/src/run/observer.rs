@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use kato_neural::BoxError;
 use kato_neural::burn::module::Module;
 use kato_neural::burn::tensor::Device;
-use kato_neural::run::{History, StepRecord, StepWatch};
-use kato_neural::train::{Event, Observer, Place, StepReport, Trainer};
+use kato_neural::run::{EpochHistory, StepRecord, StepWatch};
+use kato_neural::train::{FitEvent, Observer, StepPlace, StepReport, Trainer};
 
 use super::history::EpochRecord;
 use crate::corpus::Corpus;
@@ -35,7 +35,7 @@ pub enum TrainingEvent<'a> {
 pub(super) struct Watch<'a> {
     corpus: &'a Corpus,
     settings: &'a Settings,
-    history: History,
+    history: EpochHistory,
     on_event: &'a mut dyn FnMut(TrainingEvent<'_>) -> bool,
     steps: StepWatch,
     judged: Option<(Judgement, Duration)>,
@@ -48,7 +48,7 @@ impl<'a> Watch<'a> {
     pub(super) fn new(
         corpus: &'a Corpus,
         settings: &'a Settings,
-        history: History,
+        history: EpochHistory,
         steps: Range<u64>,
         on_event: &'a mut dyn FnMut(TrainingEvent<'_>) -> bool,
     ) -> Self {
@@ -86,7 +86,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Counts a step and tells it.
-    fn step(&mut self, report: &StepReport, place: Place, times: (Duration, Duration)) -> bool {
+    fn step(&mut self, report: &StepReport, place: StepPlace, times: (Duration, Duration)) -> bool {
         // The second weight is the number of chunks.
         let n_chunks = report.weights.get(1).copied().unwrap_or(0.0);
         let record = self.steps.count(report, place, n_chunks, times);
@@ -130,19 +130,19 @@ impl<'a> Watch<'a> {
 }
 
 impl Observer<Reconstruction> for Watch<'_> {
-    fn on_event(&mut self, event: Event<'_>) -> bool {
+    fn on_event(&mut self, event: FitEvent<'_>) -> bool {
         match event {
-            Event::Step {
+            FitEvent::Step {
                 report,
                 place,
                 waited,
                 computed,
             } => self.step(report, place, (waited, computed)),
-            Event::Saved { stalled, .. } => {
+            FitEvent::Saved { stalled, .. } => {
                 self.stood_still(stalled);
                 true
             }
-            Event::Judged {
+            FitEvent::Judged {
                 epoch,
                 loss,
                 improved,

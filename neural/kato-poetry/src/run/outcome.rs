@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use kato_neural::burn::tensor::Device;
-use kato_neural::run::{History, RunEnding, read_json, write_json};
+use kato_neural::run::{EpochHistory, RunEnding, read_json, write_json};
 use serde::{Deserialize, Serialize};
 
 use super::{EpochRecord, Files, Run};
@@ -50,7 +50,7 @@ impl Run {
     /// When there is no run, or the file is damaged.
     pub fn read_history(folder: &Path) -> Result<Vec<EpochRecord>, PoetryError> {
         super::check_mark(folder)?;
-        Ok(History::read(&folder.join(Files::HISTORY))?)
+        Ok(EpochHistory::read(&folder.join(Files::HISTORY))?)
     }
 
     /// Judges the best model once more, on the test chunks, and writes down what came of the run.

@@ -2,7 +2,7 @@
 
 use kato_neural::BoxError;
 use kato_neural::checkpoint::CheckpointWriter;
-use kato_neural::train::{Event, Observer, Trainer};
+use kato_neural::train::{FitEvent, Observer, Trainer};
 
 use super::observer::Watch;
 use crate::training::Reconstruction;
@@ -20,8 +20,8 @@ impl<'a, 'b> Waiting<'a, 'b> {
 }
 
 impl Observer<Reconstruction> for Waiting<'_, '_> {
-    fn on_event(&mut self, event: Event<'_>) -> bool {
-        if let Event::Saved { stalled, .. } = event {
+    fn on_event(&mut self, event: FitEvent<'_>) -> bool {
+        if let FitEvent::Saved { stalled, .. } = event {
             let begun = std::time::Instant::now();
             if let Err(error) = self.writer.flush() {
                 self.watch.fail(error.into());

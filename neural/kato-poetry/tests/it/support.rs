@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kato_neural::checkpoint::{Kind, latest};
+use kato_neural::checkpoint::{CheckpointKind, latest};
 use kato_poetry::poems::{PoemUnit, TextOptions, read_poems};
 use kato_poetry::run::{EpochRecord, Outcome, TrainingEvent};
 use kato_poetry::{Corpus, Poem, Run, Settings};
@@ -77,7 +77,9 @@ pub(crate) fn train(run: &mut Run, max_steps: u64) -> Result<Outcome, Box<dyn Er
 
 /// Returns the bytes of the newest weights and moments, and the judgements of all epochs.
 pub(crate) fn state(folder: &Path) -> Result<State, Box<dyn Error>> {
-    let newest = latest(&folder.join("checkpoints"), Kind::Step)?.place.path;
+    let newest = latest(&folder.join("checkpoints"), CheckpointKind::Step)?
+        .place
+        .path;
     let files = ["weights.safetensors", "optimizer.safetensors"];
     let bytes = files.iter().map(|name| fs::read(newest.join(name)));
     let bytes = bytes.collect::<Result<_, _>>()?;

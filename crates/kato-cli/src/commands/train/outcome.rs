@@ -14,7 +14,6 @@ use serde_json::Value;
 
 use crate::forecast::Forecast;
 use crate::indexing::{self, WrittenCounts};
-use crate::machine;
 use crate::occurrences::Kept;
 use crate::training::destination;
 use crate::training::profile::Profile;
@@ -41,7 +40,7 @@ impl Outcome<'_> {
     /// Returns it as JSON.
     pub(super) fn to_json(&self) -> Result<Value> {
         let mut value = destination::to_json(self.run, self.report)?;
-        value["peak_memory_bytes"] = machine::peak_memory().into();
+        value["peak_memory_bytes"] = kato_process::peak_bytes().into();
         if let Some(forecast) = &self.forecast {
             let (seconds, bytes) = self.took();
             value["forecast"] = forecast.to_json(seconds, bytes);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// are written in it as a backslash and three octal digits (proc(5)), and it need not be text.
 ///
 /// ```
-/// use kato_cgroup::mountinfo::path_of_field;
+/// use kato_process::mountinfo::path_of_field;
 /// use std::path::Path;
 ///
 /// assert_eq!(path_of_field(br"/mnt/my\040data"), Path::new("/mnt/my data"));
