@@ -98,8 +98,7 @@ fn a_run_taken_elsewhere_goes_on_to_the_same_result() {
     assert_eq!(place.content("here"), whole);
     place.runs().export("here", place.path("back")).unwrap();
     let back = fresh("back");
-    runs.import(place.path("back"), Some(&name(&back)))
-        .unwrap();
+    runs.import(place.path("back"), Some(&name(&back))).unwrap();
     let store = builder(&uri, &back).open_read_only().unwrap();
     assert_eq!(content(&store), whole);
 }
