@@ -233,15 +233,6 @@ fn a_calibration_survives_storing() {
         Calibration::from_json(&calibration.to_json()).unwrap(),
         calibration
     );
-    assert_eq!(calibration.held_out.len(), 8);
-    assert!(
-        calibration
-            .held_out
-            .iter()
-            .all(|held| held.error().abs() < 0.1),
-        "{:?}",
-        calibration.held_out
-    );
     assert!(Calibration::from_json("{}").is_err());
 }
 
