@@ -15,7 +15,7 @@ const RATIO: f64 = 1.3;
 const COPIES: [u32; 9] = [2, 3, 4, 5, 6, 7, 8, 10, 20];
 const COPIED: f64 = 0.5;
 /// Share of the likelihood from which on a number of copies is possible.
-const POSSIBLE: f64 = 0.1;
+const POSSIBLE: f64 = 0.3;
 
 /// How many documents of a sample hold each pattern.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
