@@ -126,20 +126,11 @@ impl DocumentCounter {
 
     /// Counts the next paragraph of a document.
     pub(crate) fn paragraph(&mut self, tokens: &[u32]) {
-        let Self {
-            hierarchy,
-            slices,
-            paths,
-            counted,
-            open,
-            ..
-        } = self;
-        open.tokens += tokens.len() as u64;
-        paths.paragraph(
-            hierarchy,
-            tokens,
-            &mut learned(counted, slices, hierarchy.n_levels()),
-        );
+        self.open.tokens += tokens.len() as u64;
+        let n_levels = self.hierarchy.n_levels();
+        let mut learned = learned(&mut self.counted, &self.slices, n_levels);
+        self.paths.paragraph(&self.hierarchy, tokens, &mut learned);
+        drop(learned);
         if self.has_windows {
             let open = &mut self.open;
             open.paragraphs.push(tokens.to_vec());
