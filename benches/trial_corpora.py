@@ -5,6 +5,8 @@
     for deb in debs/*.deb; do dpkg-deb -x "$deb" unpacked; done
     python3 benches/trial_corpora.py unpacked corpora
 
+Six further kinds, with `untouched` as third argument, need manpages-ja, dict-foldoc, iso-codes and golang-1.19-src.
+
 Writes one JSON Lines file a corpus; docs/costs.md says what is measured on them.
 """
 
@@ -57,12 +59,26 @@ def corpora(root):
     yield "packages", package_list()[:30000]
 
 
+def untouched(root):
+    """Yields kinds that no choice of the estimator was made on."""
+    share = root / "usr/share"
+    yield "manual-ja", below(share / "man/ja", "*/*.gz")
+    yield "foldoc", pieces(below(share / "dictd", "foldoc.dict.dz"), r"\n(?=\S)")
+    codes = (path for path in sorted((share / "iso-codes/json").glob("iso_*.json")))
+    entries = (entry for path in codes for entries in json.loads(read(path)).values() for entry in entries)
+    yield "codes", (json.dumps(entry, ensure_ascii=False) for entry in entries)
+    yield "go", below(share / "go-1.19", "src/**/*.go")
+    yield "python", below(pathlib.Path("/usr/lib/python3.11"), "**/*.py")
+    yield "changelogs", below(pathlib.Path("/usr/share/doc"), "*/changelog*.gz")
+
+
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
-    root, out = map(pathlib.Path, sys.argv[1:])
+    root, out = map(pathlib.Path, sys.argv[1:3])
+    of = untouched if sys.argv[3:] == ["untouched"] else corpora
     out.mkdir(parents=True, exist_ok=True)
-    for name, texts in corpora(root):
+    for name, texts in of(root):
         documents = [text for text in texts if text.strip()]
         with (out / f"{name}.jsonl").open("w") as file:
             file.writelines(json.dumps({"text": text}, ensure_ascii=False) + "\n" for text in documents)

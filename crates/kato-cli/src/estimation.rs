@@ -38,7 +38,7 @@ pub(crate) struct Observed {
     pub(crate) whole_corpus: bool,
     /// Repeats among these documents; `None` where only a run is known.
     pub(crate) repeats: Option<Repeats>,
-    /// Predictions of parts of these documents from the rest, with their errors.
+    /// Predictions of runs from the others, with their errors.
     pub(crate) held_out: Vec<HeldOut>,
 }
 
@@ -69,11 +69,7 @@ impl Observed {
             text_bytes: Some(sample.text_bytes),
             whole_corpus,
             repeats: Some(sample.repeats.clone()),
-            // What is counted needs no proof.
-            held_out: match whole_corpus {
-                true => Vec::new(),
-                false => Calibration::from_sample(sample).held_out,
-            },
+            held_out: Vec::new(),
         }
     }
 
@@ -87,7 +83,7 @@ impl Observed {
         let errors = self.held_out.iter().map(|held_out| held_out.error().abs());
         if let Some(worst) = errors.reduce(f64::max) {
             text += &format!(
-                "; {} parts of them were predicted from the rest within {:.1} %",
+                "; {} runs were predicted from the others within {:.1} %",
                 self.held_out.len(),
                 100.0 * worst
             );

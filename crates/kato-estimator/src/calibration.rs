@@ -3,15 +3,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::growth::Growth;
 use crate::ratio::{Scaled, Sums, Target};
-use crate::repeats::Sighted;
+use crate::recapture::Holders;
 use crate::run_record::RunRecord;
-use crate::sample::GrowthCounts;
 use crate::{CorpusSample, EstimateError, EstimatedHierarchy, FrequencyCounts, StorageEstimator};
 
 /// Version of the stored form.
-const SCHEMA: u32 = 2;
+const SCHEMA: u32 = 3;
 
 /// Standard deviation of a document's learn calls over their mean, for a run, of which only their
 /// sum is known. Rows of encyclopedia text have 0.8.
@@ -45,7 +43,7 @@ const LOCAL_CALLS: f64 = 8_000.0;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Calibration {
-    /// Version of this form, 2.
+    /// Version of this form, 3.
     pub schema: u32,
     /// Kind of observations that it was made from.
     pub source: CalibrationSource,
@@ -55,13 +53,13 @@ pub struct Calibration {
     pub samples: u64,
     /// Bytes of their text, where known.
     pub text_bytes: Option<u64>,
-    /// Predictions of parts of the observations that were held out, with the truth; empty where
-    /// nothing could be held out.
+    /// Predictions of runs that were held out, with the truth; empty where nothing could be held
+    /// out.
     pub held_out: Vec<HeldOut>,
     pub(crate) engine: Option<String>,
     pub(crate) tokens: Option<u64>,
-    /// How many different documents were seen how often; empty for a run.
-    pub(crate) sighted: Vec<Sighted>,
+    /// Different documents by how often they were drawn; empty for a run.
+    pub(crate) drawn: FrequencyCounts,
     /// Parts of a store that took the text in turns; 1 where that is not known.
     pub(crate) parts: u32,
     pub(crate) vocabulary: Option<FrequencyCounts>,
@@ -108,10 +106,10 @@ pub(crate) struct LevelEvidence {
     pub(crate) learn_calls: u64,
     pub(crate) frequencies: FrequencyCounts,
     pub(crate) symbols_per_pattern: f64,
-    /// Counts that growth laws are fitted to.
-    pub(crate) growth: GrowthCounts,
-    /// Learn calls where every document counts once, however often it stands there.
-    pub(crate) learns_once: u64,
+    /// Frequencies without repeats within a document.
+    pub(crate) once_a_document: FrequencyCounts,
+    /// Documents that hold each pattern, and each window; `None` for a run.
+    pub(crate) holders: Option<[Holders; 2]>,
     /// Mean number of those parts that hold a pattern.
     pub(crate) mean_parts: f64,
     /// Relative standard deviation of the distinct patterns that were observed.
@@ -139,8 +137,8 @@ impl Calibration {
             learn_calls: level.learns,
             frequencies: level.frequencies.clone(),
             symbols_per_pattern: level.symbols_per_pattern,
-            growth: level.growth.clone(),
-            learns_once: level.learns_once,
+            once_a_document: level.holders.numbers.clone(),
+            holders: Some([level.holders.clone(), level.windows.clone()]),
             mean_parts: level.mean_parts,
             slice_error: level.slice_error,
             first_in_document: level.first_in_document,
@@ -157,10 +155,10 @@ impl Calibration {
             hierarchy: sample.hierarchy.clone(),
             samples: sample.documents,
             text_bytes: Some(sample.text_bytes),
-            held_out: held_out_groups(sample),
+            held_out: Vec::new(),
             engine: None,
             tokens: Some(sample.tokens),
-            sighted: sample.sighted.clone(),
+            drawn: sample.drawn.clone(),
             parts: sample.parts,
             vocabulary: Some(sample.vocabulary.clone()),
             levels: levels.collect(),
@@ -213,15 +211,10 @@ impl Calibration {
                 } else {
                     not_local.observations() as f64 / calls as f64
                 },
-                learns_once: calls,
                 mean_parts: 1.0,
                 slice_error: 0.0,
-                growth: GrowthCounts {
-                    all: level.frequencies.clone(),
-                    once_a_document: not_local,
-                    // No groups: the error is taken from the number of repeats.
-                    without: Vec::new(),
-                },
+                once_a_document: not_local,
+                holders: None,
                 frequencies: level.frequencies.clone(),
                 symbols_per_pattern: level.symbols_per_pattern.unwrap_or(implied),
                 spread: None,
@@ -237,7 +230,7 @@ impl Calibration {
             held_out: Vec::new(),
             engine: run.engine.clone(),
             tokens: None,
-            sighted: Vec::new(),
+            drawn: FrequencyCounts::default(),
             parts: 1,
             vocabulary: None,
             levels: levels.collect(),
@@ -405,34 +398,6 @@ fn without_local_repeats(frequencies: &FrequencyCounts) -> FrequencyCounts {
         [(1, local), (frequency, n - local)]
     });
     parts.collect()
-}
-
-/// Predicts the distinct patterns that growth is fitted to of the whole sample from all groups of documents but one, for each
-/// group.
-fn held_out_groups(sample: &CorpusSample) -> Vec<HeldOut> {
-    let n_groups = sample
-        .levels
-        .first()
-        .map_or(0, |level| level.growth.without.len());
-    let held = (0..n_groups).filter_map(|group| {
-        let mut sum = HeldOut {
-            predicted: 0.0,
-            actual: 0.0,
-        };
-        for level in &sample.levels {
-            let known = &level.growth.without.get(group)?.counts;
-            // Groups without a window at this level hold nothing out.
-            if known.observations() == level.growth.all.observations() || known.observations() == 0
-            {
-                continue;
-            }
-            sum.predicted +=
-                Growth::fit(known, None).distinct(level.growth.all.observations() as f64);
-            sum.actual += level.growth.all.distinct() as f64;
-        }
-        (sum.actual > 0.0).then_some(sum)
-    });
-    held.collect()
 }
 
 /// Returns the calibration as JSON.

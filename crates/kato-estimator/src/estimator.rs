@@ -8,7 +8,6 @@ mod observation;
 pub use self::builder::StorageEstimatorBuilder;
 use self::observation::Observation;
 use crate::breakdown::StorageBreakdown;
-use crate::document_growth::DocumentGrowth;
 use crate::{Calibration, EstimateError, EstimatedHierarchy, GrowthLaw, StorageEngine, Target};
 
 /// Largest size, as a multiple of the observed corpus, that is estimated by default. Up to 100
@@ -77,8 +76,7 @@ impl StorageEstimator {
                 limit: self.max_extrapolation,
             });
         }
-        let documents = DocumentGrowth::fit(&self.calibration.sighted, factor);
-        Ok(Observation::new(self, &documents, factor).estimate(target))
+        Ok(Observation::new(self, factor).estimate(target))
     }
 
     /// Returns the hierarchy that estimates are for.

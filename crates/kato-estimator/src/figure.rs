@@ -42,14 +42,19 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// Creates a positive figure whose error is a factor: `spread` is the half width of the
-    /// interval of its logarithm.
-    pub(crate) fn with_spread(value: f64, spread: f64, confidence: f64, method: Method) -> Self {
-        let factor = spread.min(MAX_SPREAD).exp();
+    /// Creates a positive figure whose error is a factor: `spread` is how far the ends of the interval
+    /// of its logarithm are below and above.
+    pub(crate) fn with_spread(
+        value: f64,
+        spread: [f64; 2],
+        confidence: f64,
+        method: Method,
+    ) -> Self {
+        let [below, above] = spread.map(|spread| spread.min(MAX_SPREAD).exp());
         Self {
             value,
-            low: value / factor,
-            high: value * factor,
+            low: value / below,
+            high: value * above,
             confidence,
             method,
         }

@@ -1,11 +1,10 @@
 //! Distinct patterns of a level as a function of its learn calls, with the error of the estimate.
 
-use crate::GrowthLaw;
 use crate::breakdown::Doubt;
 use crate::calibration::LevelEvidence;
-use crate::document_growth::DocumentGrowth;
 use crate::growth::Growth;
-use crate::sample::Without;
+use crate::recapture::{Recapture, copies};
+use crate::{FrequencyCounts, GrowthLaw};
 
 /// Error of the logarithm of a prediction, as a multiple of (log10 of the extrapolation)², that the
 /// sample cannot show: the documents of a larger corpus are less alike than those of a small one.
@@ -18,31 +17,56 @@ const CLUSTERING: f64 = 1.5;
 /// Standard deviation of the share of repeats that is taken as local, where only a run is known.
 const LOCALITY: f64 = 0.08;
 
-/// Repeats of the cut at which what they differ from those of windows counts by half.
-const FEW_REPEATS: f64 = 300.0;
+/// Independent observations below which more documents would tell more than anything else.
+const FEW: f64 = 50.0;
 
-/// Most that the difference counts: what a few documents repeat by themselves is no rule.
-const MOST_MORE: f64 = 1.15;
-
-/// The fitted laws of a level.
-pub(crate) struct LevelModel<'a> {
-    evidence: &'a LevelEvidence,
-    documents: &'a DocumentGrowth,
-    /// Fitted to every window, or every learn call of a run: as if repeats within a document
-    /// became more frequent with the number of documents.
-    all: Growth<'a>,
-    /// Fitted to every window once a document, or to a run without its local repeats: as if no
-    /// pattern could repeat both in many documents and often within each.
-    once: Growth<'a>,
-    /// As `all`, without one group of documents after the other.
-    without: Vec<(Growth<'a>, &'a Without)>,
+/// What estimates of all levels have in common.
+pub(crate) struct Reach {
+    /// Size of the target, as a multiple of what is known.
+    factor: f64,
+    /// Copies of itself that the target may be made of, the likeliest first.
+    copies: Vec<u32>,
+    /// Part of all cases that may lie below an interval, and the deviations to its end.
+    outside: f64,
+    width: f64,
 }
 
-/// An estimate of distinct patterns with the standard deviation of its logarithm.
+impl Reach {
+    /// Looks from documents, by how often they were drawn, to a target.
+    pub(crate) fn of(drawn: &FrequencyCounts, factor: f64, outside: f64, width: f64) -> Self {
+        let copies = match factor > 1.0 && drawn.distinct() > 0 {
+            true => copies(drawn, 1.0 / factor),
+            false => vec![1],
+        };
+        Self {
+            factor,
+            copies,
+            outside,
+            width,
+        }
+    }
+}
+
+/// The fitted growth of a level.
+pub(crate) struct LevelModel<'a> {
+    evidence: &'a LevelEvidence,
+    /// From a sample, the likeliest first; none where a law is wanted, or a run is known.
+    recaptures: Vec<Recapture>,
+    /// Fitted to every learn call: as if repeats within a document became more frequent with the
+    /// number of documents.
+    all: Growth<'a>,
+    /// Fitted to learn calls once a document, or to a run without its local repeats: as if no pattern
+    /// could repeat both in many documents and often within each.
+    once: Growth<'a>,
+    width: f64,
+}
+
+/// An estimate of distinct patterns with the standard deviations of its logarithm, downwards and
+/// upwards.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Distinct {
     pub(crate) value: f64,
-    pub(crate) relative_sd: f64,
+    pub(crate) relative_sd: [f64; 2],
     /// What contributes most to it; `None` where all is known.
     pub(crate) doubt: Option<Doubt>,
 }
@@ -53,85 +77,61 @@ pub(crate) fn drift(factor: f64) -> f64 {
 }
 
 impl<'a> LevelModel<'a> {
-    /// Fits a law, or the ensemble for `None`, to what is known of a level.
-    pub(crate) fn fit(
-        evidence: &'a LevelEvidence,
-        documents: &'a DocumentGrowth,
-        law: Option<GrowthLaw>,
-    ) -> Self {
-        let all = &evidence.growth.all;
-        let groups = evidence.growth.without.iter();
-        // Groups without a window, and such that hold all of them, leave nothing to compare.
-        let groups =
-            groups.filter(|part| (1..all.observations()).contains(&part.counts.observations()));
+    /// Fits the growth of a level, by a law where one is wanted.
+    pub(crate) fn fit(evidence: &'a LevelEvidence, reach: &Reach, law: Option<GrowthLaw>) -> Self {
+        let holders = evidence.holders.as_ref();
+        let holders = holders.filter(|_| law.is_none() && reach.factor > 1.0);
+        let recaptures = holders.map_or(Vec::new(), |[calls, windows]| {
+            let fit =
+                |&copies| Recapture::fit(calls, windows, 1.0 / reach.factor, copies, reach.outside);
+            reach.copies.iter().map(fit).collect()
+        });
         Self {
             evidence,
-            documents,
-            all: Growth::fit(all, law),
-            once: Growth::fit(&evidence.growth.once_a_document, law),
-            without: groups
-                .map(|part| (Growth::fit(&part.counts, law), part))
-                .collect(),
+            recaptures,
+            all: Growth::fit(&evidence.frequencies, law),
+            once: Growth::fit(&evidence.once_a_document, law),
+            width: reach.width,
         }
     }
 
     /// Returns the expected distinct patterns after a number of learn calls: those observed, and
-    /// what the laws add.
-    ///
-    /// The laws are fitted to two kinds of counts that err to either side; the estimate is the
-    /// middle.
+    /// what the rest adds.
     pub(crate) fn distinct(&self, calls: f64) -> f64 {
-        let [all, once] = self.estimates(calls);
-        (all + once) / 2.0
+        let n = self.evidence.learn_calls as f64;
+        let observed = &self.evidence.frequencies;
+        match self.recaptures.first() {
+            _ if n == 0.0 || calls <= 0.0 => 0.0,
+            _ if calls <= n => observed.rarefied(calls / n).min(calls),
+            Some(recapture) => observed.distinct() as f64 + self.added(recapture, calls),
+            None => {
+                // The laws are fitted to two kinds of counts that err to either side.
+                let [all, once] = self.by_laws(calls);
+                (all + once) / 2.0
+            }
+        }
     }
 
-    /// Returns the estimates from all counts and from those once a document.
-    fn estimates(&self, calls: f64) -> [f64; 2] {
+    /// Returns the distinct patterns that so many learn calls add to those observed.
+    fn added(&self, recapture: &Recapture, calls: f64) -> f64 {
+        let n = self.evidence.learn_calls as f64;
+        let held = self.evidence.once_a_document.observations() as f64;
+        // A learn call adds at most one pattern.
+        (held * recapture.added(calls / n)).min(calls - n)
+    }
+
+    /// Returns the estimates by laws from all counts and from those once a document, for more learn
+    /// calls than were observed.
+    fn by_laws(&self, calls: f64) -> [f64; 2] {
+        let n = self.evidence.learn_calls as f64;
+        let observed = self.evidence.frequencies.distinct() as f64;
         // Counted once a document, a learn call that repeats within its document is none.
         let first = self.evidence.first_in_document;
-        [
-            self.distinct_by_law(&self.all, 1.0, calls),
-            self.distinct_by_law(&self.once, first, calls),
-        ]
-    }
-
-    /// Returns whether a sample is known: a run has no groups of documents.
-    fn is_sample(&self) -> bool {
-        !self.evidence.growth.without.is_empty()
-    }
-
-    /// Returns the expected distinct patterns by one law, for which a share of the learn calls
-    /// counts.
-    fn distinct_by_law(&self, growth: &Growth<'_>, share: f64, calls: f64) -> f64 {
-        let n = self.evidence.learn_calls as f64;
-        let frequencies = &self.evidence.frequencies;
-        if n == 0.0 || calls <= 0.0 {
-            return 0.0;
-        }
-        if calls <= n {
-            return frequencies.rarefied(calls / n).min(calls);
-        }
-        // Documents that stand there already add nothing.
-        let once = self.evidence.learns_once as f64;
-        let calls_once = once * self.documents.at(calls / n);
-        let (from, to) = (once * share, calls_once * share);
-        // Windows repeat about as often as the learn calls of the cut: where paragraphs are short or
-        // begin alike, a little less. What the sample shows of that holds beyond it, as odds, which
-        // leave neither repeats nor patterns out.
-        let odds =
-            |repeats: f64, distinct: f64| (repeats.max(0.0) + FEW_REPEATS) / distinct.max(1.0);
-        let observed = frequencies.distinct() as f64;
-        let of_law = growth.distinct(from);
-        let more = odds(from - observed, observed) / odds(from - of_law, of_law);
-        let more = more.clamp(1.0 / MOST_MORE, MOST_MORE);
-        let corrected = |calls: f64| {
-            let distinct = growth.distinct(calls).max(1e-9);
-            calls / (1.0 + more * (calls / distinct - 1.0).max(0.0))
-        };
-        // Only the growth comes from the law. A learn call adds at most one pattern.
-        let added = corrected(to) - corrected(from);
-        let added = added.clamp(0.0, (calls_once - once).min(calls - n));
-        (frequencies.distinct() as f64 + added).min(calls)
+        [(&self.all, 1.0), (&self.once, first)].map(|(growth, share)| {
+            // Only the growth comes from the law. A learn call adds at most one pattern.
+            let added = growth.distinct(calls * share) - growth.distinct(n * share);
+            (observed + added.clamp(0.0, calls - n)).min(calls)
+        })
     }
 
     /// Returns the distinct patterns with their error, for a known number of learn calls.
@@ -147,85 +147,76 @@ impl<'a> LevelModel<'a> {
             let of_part = (calls - value).max(0.0).sqrt() / value * (1.0 - calls / n).sqrt();
             return Distinct {
                 value,
-                relative_sd: of_part.hypot(self.evidence.slice_error),
+                relative_sd: [of_part.hypot(self.evidence.slice_error); 2],
                 doubt: None,
             };
         }
-        // What was observed has hardly an error, and is this much of the corpus.
-        let unknown = 1.0 - n / calls;
-        let document_error = if self.without.len() >= 2 {
-            self.jackknife(calls)
-        } else {
-            self.repeat_error(calls, value)
+        let (relative_sd, doubt) = match self.recaptures.is_empty() {
+            true => self.error_of_laws(calls, value),
+            false => self.error_of_recapture(calls, value),
         };
-        let [all, once] = self.estimates(calls);
-        // Of what is added, as the documents at hand are known.
-        let added = 1.0 - self.evidence.frequencies.distinct() as f64 / value;
-        let documents = self.documents.relative_sd * added.clamp(0.0, 1.0);
-        let between_counts = (all - once).abs() / value / 2.0;
-        // Errors of different sources add up as squares; a distance between two estimates counts by
-        // its half.
-        let of_documents = document_error.powi(2) + (self.unseen(calls) / 2.0).powi(2);
-        let of_repeats = documents.powi(2);
-        let of_growth = self.all.disagreement(calls).powi(2)
-            + between_counts.powi(2)
-            + self.mismatch().powi(2)
-            + self.locality(calls).powi(2)
-            + drift(calls / n).powi(2);
-        let doubts = [
-            (of_documents, Doubt::Documents),
-            (of_repeats, Doubt::Repeats),
-            (of_growth, Doubt::Growth),
-        ];
-        let squares: f64 = doubts.iter().map(|(squares, _)| squares).sum();
-        let doubt = doubts.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
         Distinct {
             value,
-            relative_sd: (squares * unknown).sqrt().hypot(self.evidence.slice_error),
-            doubt: doubt.map(|(_, doubt)| doubt),
+            relative_sd: relative_sd.map(|sd| sd.hypot(self.evidence.slice_error)),
+            doubt: Some(doubt),
         }
     }
 
-    /// Returns by how much the cut and the windows of the sample differ in distinct patterns: where
-    /// paragraphs begin alike, the place of the cut is not chance.
-    fn mismatch(&self) -> f64 {
-        let windows = self.all.distinct(self.evidence.learns_once as f64);
-        if self.is_sample() && windows > 0.0 {
-            (self.evidence.frequencies.distinct() as f64 / windows - 1.0).abs() / 2.0
-        } else {
-            0.0
+    /// Returns the error of what documents tell of those that were not drawn.
+    fn error_of_recapture(&self, calls: f64, value: f64) -> ([f64; 2], Doubt) {
+        let observed = self.evidence.frequencies.distinct() as f64;
+        let [mut low, mut high] = [value; 2];
+        for recapture in &self.recaptures {
+            let added = self.added(recapture, calls);
+            let ends = recapture.bounds().map(|bound| observed + added * bound);
+            (low, high) = (low.min(ends[0]), high.max(ends[1]));
         }
+        let drift = drift(calls / self.evidence.learn_calls as f64);
+        let sds = [value / low, high / value].map(|ratio| (ratio.ln() / self.width).hypot(drift));
+        let holders = self.evidence.holders.as_ref();
+        let is_few = holders.is_some_and(|[calls, _]| calls.independent < FEW);
+        (
+            sds,
+            if is_few {
+                Doubt::Documents
+            } else {
+                Doubt::Repeats
+            },
+        )
+    }
+
+    /// Returns the error of the laws of growth.
+    fn error_of_laws(&self, calls: f64, value: f64) -> ([f64; 2], Doubt) {
+        let n = self.evidence.learn_calls as f64;
+        let [all, once] = self.by_laws(calls);
+        let between_counts = (all - once).abs() / value / 2.0;
+        // Errors of different sources add up as squares; a distance between two estimates counts by
+        // its half.
+        let of_documents =
+            self.repeat_error(calls, value).powi(2) + (self.unseen(calls) / 2.0).powi(2);
+        let of_growth = self.all.disagreement(calls).powi(2)
+            + between_counts.powi(2)
+            + self.locality(calls).powi(2)
+            + drift(calls / n).powi(2);
+        // What was observed has hardly an error, and is this much of the corpus.
+        let unknown = 1.0 - n / calls;
+        let doubt = match of_documents > of_growth {
+            true => Doubt::Documents,
+            false => Doubt::Growth,
+        };
+        ([((of_documents + of_growth) * unknown).sqrt(); 2], doubt)
     }
 
     /// Returns by how much the estimate depends on the share of repeats that is taken as local: a
     /// local repeat makes its pattern one that was learned once, and the exponent of the slope rule
     /// is the share of those.
     fn locality(&self, calls: f64) -> f64 {
-        if self.is_sample() {
+        if self.evidence.holders.is_some() {
             return 0.0;
         }
         let frequencies = &self.evidence.frequencies;
         let repeated = frequencies.repeated() as f64 / frequencies.distinct().max(1) as f64;
         LOCALITY * repeated * (calls / self.evidence.learn_calls as f64).ln()
-    }
-
-    /// Returns by how much the estimate depends on the documents drawn, by the jackknife over
-    /// groups of them.
-    fn jackknife(&self, calls: f64) -> f64 {
-        let values: Vec<f64> = self
-            .without
-            .iter()
-            .map(|(growth, known)| {
-                // As if the group had never been drawn: the rest reaches further.
-                let factor = calls / known.learns.max(1) as f64;
-                let once = known.learns_once as f64 * self.documents.at(factor);
-                growth.distinct(once).max(1e-9).ln()
-            })
-            .collect();
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        ((n - 1.0) / n * squares).sqrt()
     }
 
     /// Returns by how much the estimate depends on the documents drawn, where only frequencies are
@@ -239,7 +230,7 @@ impl<'a> LevelModel<'a> {
     /// Returns the share of learn calls that may repeat although too little was seen for one
     /// repeat: pairs grow with the square.
     fn unseen(&self, calls: f64) -> f64 {
-        let seen = self.evidence.growth.all.observations() as f64;
+        let seen = self.evidence.learn_calls as f64;
         (calls / (seen * seen).max(1.0)).min(0.3)
     }
 

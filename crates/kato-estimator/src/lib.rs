@@ -21,7 +21,6 @@
 pub mod breakdown;
 pub mod bytes;
 pub mod calibration;
-mod document_growth;
 mod error;
 mod estimator;
 mod figure;
@@ -38,6 +37,7 @@ mod plots;
 pub mod power_law;
 mod random;
 mod ratio;
+mod recapture;
 pub mod repeats;
 pub mod run_record;
 pub mod sample;

@@ -8,9 +8,8 @@ use crate::hash::{NAMES, finish, hash_names, hash_tokens, mix};
 /// documents.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Paths {
-    /// Hashes of the names of the current level.
-    names: Vec<u64>,
-    above: Vec<u64>,
+    /// Hashes of the names that have come up to each level and are in no chunk yet.
+    waiting: Vec<Vec<u64>>,
     /// For every token, the pattern of the current level that begins there.
     starts: Vec<Start>,
     starts_above: Vec<Start>,
@@ -25,47 +24,82 @@ struct Start {
 }
 
 impl Paths {
-    /// Calls `learned` for every learn call of a document, with level, name, tokens at level 0, and
-    /// number of symbols; level by level, in the order of the text.
-    pub(crate) fn calls<P: AsRef<[u32]>>(
+    /// Calls `learned` for the learn calls of a document up to the end of its next paragraph, with
+    /// level, name, tokens at level 0, and number of symbols.
+    pub(crate) fn paragraph(
         &mut self,
         hierarchy: &EstimatedHierarchy,
-        paragraphs: &[P],
-        mut learned: impl FnMut(usize, u64, &[u32], usize),
+        tokens: &[u32],
+        learned: &mut impl FnMut(usize, u64, &[u32], usize),
     ) {
-        self.names.clear();
-        for paragraph in paragraphs {
-            let tokens = paragraph.as_ref();
-            for chunk in hierarchy.token_chunks(tokens.len()) {
-                let chunk = &tokens[chunk];
-                // KATO learns nothing from fewer than two symbols.
-                if chunk.len() >= 2 {
-                    let name = hash_tokens(chunk);
-                    learned(0, name, chunk, chunk.len());
-                    self.names.push(name);
-                }
+        self.waiting.resize(hierarchy.n_levels(), Vec::new());
+        for chunk in hierarchy.token_chunks(tokens.len()) {
+            let chunk = &tokens[chunk];
+            // KATO learns nothing from fewer than two symbols.
+            if chunk.len() >= 2 {
+                let name = hash_tokens(chunk);
+                learned(0, name, chunk, chunk.len());
+                self.raise(hierarchy, 1, name, learned);
             }
         }
-        let mut promoted = None;
+    }
+
+    /// Takes a name to a level, and learns what is complete there whatever follows.
+    fn raise(
+        &mut self,
+        hierarchy: &EstimatedHierarchy,
+        mut level: usize,
+        mut name: u64,
+        learned: &mut impl FnMut(usize, u64, &[u32], usize),
+    ) {
+        while let Some(waiting) = self.waiting.get_mut(level) {
+            waiting.push(name);
+            if waiting.len() < 2 * hierarchy.chunk_size(level) {
+                return;
+            }
+            let Some(chunk) = hierarchy.name_chunks(level, waiting.len()).next() else {
+                return;
+            };
+            name = hash_names(&waiting[chunk.clone()]);
+            learned(level, name, &[], chunk.len());
+            waiting.drain(chunk);
+            level += 1;
+        }
+    }
+
+    /// Calls `learned` for the rest of the learn calls of a document.
+    pub(crate) fn end(
+        &mut self,
+        hierarchy: &EstimatedHierarchy,
+        learned: &mut impl FnMut(usize, u64, &[u32], usize),
+    ) {
         for level in 1..hierarchy.n_levels() {
-            // A promoted name comes after all names of the level below, as it was the last there.
-            self.names.extend(promoted.take());
-            self.above.clear();
-            let chunks = hierarchy.name_chunks(level, self.names.len());
+            let Some(mut names) = self.waiting.get_mut(level).map(std::mem::take) else {
+                return;
+            };
+            let chunks = hierarchy.name_chunks(level, names.len());
             let has_single = chunks.n_dropped() > 0;
             for chunk in chunks {
-                let children = &self.names[chunk];
+                let children = &names[chunk];
                 let name = hash_names(children);
                 learned(level, name, &[], children.len());
-                self.above.push(name);
+                self.raise(hierarchy, level + 1, name, learned);
             }
-            let is_top = level + 1 == hierarchy.n_levels();
-            // At the top there is no level to promote it to.
-            if has_single && hierarchy.promotes_single_names() && !is_top {
-                promoted = self.names.last().copied();
+            // At the top there is no level to promote it to. A promoted name comes after all names of
+            // the level above, as it was the last here.
+            if let (true, Some(&single)) = (has_single, names.last())
+                && hierarchy.promotes_single_names()
+            {
+                self.raise(hierarchy, level + 1, single, learned);
             }
-            std::mem::swap(&mut self.names, &mut self.above);
+            names.clear();
+            self.waiting[level] = names;
         }
+    }
+
+    /// Forgets a document of which the end is not known.
+    pub(crate) fn abandon(&mut self) {
+        self.waiting.iter_mut().for_each(Vec::clear);
     }
 
     /// Calls `seen` for what a cut that begins at each token of the document would learn first at
@@ -145,7 +179,11 @@ mod tests {
             let hierarchy = EstimatedHierarchy::new(sizes).unwrap();
             let mut calls = Vec::new();
             let mut paths = Paths::default();
-            paths.calls(&hierarchy, &paragraphs, |level, name, _, len| calls.push((level, name, len)));
+            let mut learned = |level: usize, name: u64, _: &[u32], len: usize| calls.push((level, name, len));
+            for paragraph in &paragraphs {
+                paths.paragraph(&hierarchy, paragraph, &mut learned);
+            }
+            paths.end(&hierarchy, &mut learned);
             let mut windows = std::collections::HashSet::new();
             paths.windows(&hierarchy, &paragraphs, |level, name, len| { windows.insert((level, name, len)); });
             for call in calls {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::FrequencyCounts;
 use crate::hash::{HashTable, hash_text};
 use crate::sketch::is_in_slice;
 
@@ -155,13 +156,12 @@ struct Unit {
 }
 
 impl UnitSketch {
-    /// Counts a unit, and returns whether none like it was seen before; of a unit outside of the
-    /// slice that is not known, and taken for true.
-    pub(crate) fn add(&mut self, hash: u64, bytes: u64, text: Option<&str>) -> bool {
+    /// Counts a unit.
+    pub(crate) fn add(&mut self, hash: u64, bytes: u64, text: Option<&str>) {
         self.units += 1;
         self.bytes += bytes;
         if !is_in_slice(hash, self.shift) {
-            return true;
+            return;
         }
         let unit = self.seen.entry(hash).or_insert(Unit {
             times: 0,
@@ -173,35 +173,16 @@ impl UnitSketch {
             // Only now: most units never repeat.
             unit.text = text.map(|text| text[..text.floor_char_boundary(SHOWN_BYTES)].into());
         }
-        let is_new = unit.times == 1;
         while self.seen.len() > MAX_UNITS && self.shift < 63 {
             self.shift += 1;
             let shift = self.shift;
             self.seen.retain(|&hash, _| is_in_slice(hash, shift));
         }
-        is_new
     }
 
-    /// Returns how many different units of about one length were seen how often, by length and
-    /// number of times, with their bytes.
-    pub(crate) fn sighted(&self) -> Vec<Sighted> {
-        let mut by_times = std::collections::BTreeMap::new();
-        for unit in self.seen.values() {
-            // A factor of four from one length to the next.
-            let length = unit.bytes.max(1).ilog2() / 2;
-            let sum: &mut (u64, u64) = by_times.entry((length, unit.times)).or_default();
-            sum.0 += 1;
-            sum.1 += unit.bytes;
-        }
-        let sighted = by_times
-            .into_iter()
-            .map(|((length, times), (units, bytes))| Sighted {
-                length,
-                times,
-                units: units << self.shift,
-                bytes: bytes << self.shift,
-            });
-        sighted.collect()
+    /// Returns how many different units of the slice were seen how often.
+    pub(crate) fn times(&self) -> FrequencyCounts {
+        self.seen.values().map(|unit| (unit.times, 1)).collect()
     }
 
     /// Returns what was counted.
@@ -242,15 +223,6 @@ impl UnitSketch {
             most,
         }
     }
-}
-
-/// The different units of about one length that were seen a number of times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Sighted {
-    pub(crate) length: u32,
-    pub(crate) times: u64,
-    pub(crate) units: u64,
-    pub(crate) bytes: u64,
 }
 
 #[cfg(test)]

@@ -1,17 +1,17 @@
 //! Counting of the sightings of every pattern, in bounded memory.
 
 use crate::FrequencyCounts;
-use crate::hash::HashTable;
+use crate::hash::{HashTable, finish};
+use crate::recapture::Holders;
 
-/// Frequencies of the patterns whose hash is in a slice of all hashes, separate for `G` groups of
-/// documents.
+/// Frequencies of the patterns whose hash is in a slice of all hashes.
 ///
 /// The slice is everything until there are more than `max_types` patterns, then a half, a quarter,
 /// and so on. What is in it does not depend on the order of the documents, and every pattern in it
 /// has its exact frequency.
 #[derive(Debug, Clone)]
-pub(crate) struct TypeSketch<const G: usize> {
-    types: HashTable<Seen<G>>,
+pub(crate) struct TypeSketch {
+    types: HashTable<Seen>,
     max_types: usize,
     /// The slice is one in 2^shift.
     shift: u32,
@@ -20,12 +20,14 @@ pub(crate) struct TypeSketch<const G: usize> {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Seen<const G: usize> {
-    counts: [u32; G],
+struct Seen {
+    times: u32,
     n_symbols: u32,
     /// Documents that hold it, and the last of them.
     documents: u32,
     last_document: u64,
+    /// Sum of the hashes of these documents.
+    holders: u64,
     /// A bit for each part of the store that holds it.
     parts: u64,
 }
@@ -36,7 +38,7 @@ pub(crate) fn is_in_slice(hash: u64, shift: u32) -> bool {
     hash.trailing_zeros() >= shift
 }
 
-impl<const G: usize> TypeSketch<G> {
+impl TypeSketch {
     /// Creates an empty sketch that holds at most `max_types` patterns, at least 1.
     pub(crate) fn new(max_types: usize) -> Self {
         Self {
@@ -63,7 +65,10 @@ impl<const G: usize> TypeSketch<G> {
     /// without sightings.
     pub(crate) fn first_share(&self) -> f64 {
         let (first, all) = self.types.values().fold((0, 0), |(first, all), seen| {
-            (first + u64::from(seen.documents), all + seen.times())
+            (
+                first + u64::from(seen.documents),
+                all + u64::from(seen.times),
+            )
         });
         if all == 0 {
             1.0
@@ -72,24 +77,17 @@ impl<const G: usize> TypeSketch<G> {
         }
     }
 
-    /// Adds sightings in a document, numbered from 1 in the order in which they come; `group` below
-    /// `G`.
-    pub(crate) fn add(
-        &mut self,
-        hash: u64,
-        times: u32,
-        document: u64,
-        group: usize,
-        n_symbols: u32,
-    ) {
+    /// Adds sightings in a document, numbered from 1 in the order in which they come.
+    pub(crate) fn add(&mut self, hash: u64, times: u32, document: u64, n_symbols: u32) {
         if !is_in_slice(hash, self.shift) {
             return;
         }
         let seen = self.types.entry(hash).or_insert(Seen {
-            counts: [0; G],
+            times: 0,
             n_symbols,
             documents: 0,
             last_document: 0,
+            holders: 0,
             parts: 0,
         });
         seen.parts |= 1 << (self.part % u64::BITS);
@@ -97,10 +95,11 @@ impl<const G: usize> TypeSketch<G> {
         // none.
         let is_first = seen.last_document != document;
         seen.last_document = document;
-        seen.documents = seen.documents.saturating_add(u32::from(is_first));
-        if let Some(count) = seen.counts.get_mut(group) {
-            *count = count.saturating_add(times);
+        if is_first {
+            seen.documents = seen.documents.saturating_add(1);
+            seen.holders = seen.holders.wrapping_add(finish(document, 0));
         }
+        seen.times = seen.times.saturating_add(times);
         // A slice is part of every slice before it. A pattern that is in it was therefore counted
         // from its first sighting, and one that is dropped never comes back with a part of its
         // frequency.
@@ -134,40 +133,67 @@ impl<const G: usize> TypeSketch<G> {
         sum as f64 / self.types.len().max(1) as f64
     }
 
-    /// Returns frequencies of frequencies where a pattern counts once for a document, however often
-    /// it is in it.
-    pub(crate) fn once_a_document(&self) -> FrequencyCounts {
-        // Each pattern of the slice stands for 2^shift patterns of its frequency. The order of the
-        // table is random, but numbers of equal frequencies are added up as integers.
-        let scale = 1u64 << self.shift;
-        let counts = self
+    /// Returns how many documents hold each pattern, scaled to all patterns where only a slice is
+    /// counted.
+    pub(crate) fn holders(&self) -> Holders {
+        let counts = |seen: &Seen| (u64::from(seen.documents), 1 << self.shift);
+        let numbers = self.types.values().map(counts).collect();
+        // Patterns that the same documents hold were drawn together.
+        let mut together: Vec<(u64, u32)> = self
             .types
             .values()
-            .map(|seen| (u64::from(seen.documents), scale));
-        counts.collect()
+            .map(|seen| (seen.holders, seen.documents))
+            .collect();
+        together.sort_unstable();
+        let [mut alone, mut shared] = [Independent::default(); 2];
+        for same in together.chunk_by(|a, b| a.0 == b.0) {
+            let number = f64::from(same[0].1);
+            let kind = if number > 1.0 {
+                &mut shared
+            } else {
+                &mut alone
+            };
+            kind.add(number * same.len() as f64);
+        }
+        let all = alone.sum + shared.sum;
+        let [of_alone, of_shared] = [(&alone, 0.0), (&shared, 1.0)]
+            .map(|(kind, more)| (kind.number() + more) * all / kind.sum.max(1.0));
+        let independent = match (alone.sum > 0.0, shared.sum > 0.0) {
+            // Documents differ in what they share, and every pair of them says something of its own.
+            (true, true) => of_shared.min((of_alone * of_shared).sqrt()),
+            (true, false) => of_alone,
+            (false, _) => of_shared.min(all),
+        };
+        Holders {
+            numbers,
+            independent,
+        }
     }
 
-    /// Returns frequencies of frequencies, of all groups or of all but one, scaled to all patterns
-    /// where only a slice is counted.
-    pub(crate) fn frequencies(&self, without: Option<usize>) -> FrequencyCounts {
-        let scale = 1u64 << self.shift;
-        let counts = self.types.values().map(|seen| {
-            let kept = seen
-                .counts
-                .iter()
-                .enumerate()
-                .filter(|(group, _)| Some(*group) != without);
-            // A pattern of the group left out alone has the frequency 0, which is not counted.
-            (kept.map(|(_, &count)| u64::from(count)).sum(), scale)
-        });
-        counts.collect()
+    /// Returns frequencies of frequencies, scaled to all patterns where only a slice is counted.
+    pub(crate) fn frequencies(&self) -> FrequencyCounts {
+        // Each pattern of the slice stands for 2^shift patterns of its frequency. The order of the
+        // table is random, but numbers of equal frequencies are added up as integers.
+        let counts = |seen: &Seen| (u64::from(seen.times), 1 << self.shift);
+        self.types.values().map(counts).collect()
     }
 }
 
-impl<const G: usize> Seen<G> {
-    /// Returns the sightings in all groups.
-    fn times(&self) -> u64 {
-        self.counts.iter().map(|&count| u64::from(count)).sum()
+/// Sums of weights that tell how many equal ones they are worth.
+#[derive(Debug, Clone, Copy, Default)]
+struct Independent {
+    sum: f64,
+    squares: f64,
+}
+
+impl Independent {
+    fn add(&mut self, weight: f64) {
+        self.sum += weight;
+        self.squares += weight * weight;
+    }
+
+    fn number(&self) -> f64 {
+        self.sum * self.sum / self.squares.max(1.0)
     }
 }
 
@@ -176,45 +202,43 @@ mod tests {
     use kato_random::SplitMix64;
 
     use super::*;
+    use crate::hash::hash_names;
 
     #[test]
-    fn frequencies_can_leave_a_group_out() {
-        let mut sketch = TypeSketch::<2>::new(100);
-        for (document, (hash, group)) in [(1, 0), (1, 1), (2, 0), (3, 1)].into_iter().enumerate() {
-            sketch.add(hash, 1, document as u64 + 1, group, 4);
+    fn repeats_within_a_document_do_not_count_as_holders() {
+        let mut sketch = TypeSketch::new(100);
+        for (hash, document) in [(1, 1), (1, 1), (2, 1), (1, 2)] {
+            sketch.add(hash, 1, document, 4);
         }
-        assert!(sketch.shift() == 0);
-        assert_eq!(
-            sketch.frequencies(None),
-            [(1, 2), (2, 1)].into_iter().collect()
-        );
-        assert_eq!(sketch.frequencies(Some(0)), [(1, 2)].into_iter().collect());
-        assert_eq!(sketch.mean_symbols(), 4.0);
+        let holders = sketch.holders();
+        assert_eq!(holders.numbers, [(1, 1), (2, 1)].into_iter().collect());
+        assert_eq!(sketch.first_share(), 0.75);
+        assert_eq!(sketch.frequencies(), [(1, 1), (3, 1)].into_iter().collect());
     }
 
     #[test]
-    fn repeats_within_a_document_can_be_left_out() {
-        let mut sketch = TypeSketch::<1>::new(100);
-        for (hash, document) in [(1, 1), (1, 1), (2, 1), (1, 2)] {
-            sketch.add(hash, 1, document, 0, 4);
+    fn patterns_of_one_document_are_no_more_than_it() {
+        let mut sketch = TypeSketch::new(100_000);
+        for document in 1..=20 {
+            for pattern in 0..1_000 {
+                sketch.add(hash_names(&[document, pattern]), 1, document, 4);
+            }
         }
-        assert_eq!(
-            sketch.once_a_document(),
-            [(1, 1), (2, 1)].into_iter().collect()
-        );
-        assert_eq!(sketch.first_share(), 0.75);
+        let holders = sketch.holders();
+        assert_eq!(holders.numbers.distinct(), 20_000);
+        assert!((holders.independent - 20.0).abs() < 1e-6, "{holders:?}");
     }
 
     #[test]
     fn a_full_sketch_keeps_a_slice_with_exact_frequencies() {
-        let mut sketch = TypeSketch::<1>::new(1_000);
+        let mut sketch = TypeSketch::new(1_000);
         let mut random = SplitMix64::from_seed(1);
         let hashes: Vec<u64> = (0..20_000).map(|_| random.next_u64()).collect();
         for &hash in hashes.iter().chain(&hashes) {
-            sketch.add(hash, 1, 1, 0, 2);
+            sketch.add(hash, 1, 1, 2);
         }
         assert!(sketch.shift() > 0 && sketch.types.len() <= 1_000);
-        let frequencies = sketch.frequencies(None);
+        let frequencies = sketch.frequencies();
         let distinct = frequencies.distinct() as f64;
         assert!((distinct / 20_000.0 - 1.0).abs() < 0.15, "{distinct}");
         assert_eq!(frequencies.singletons(), 0, "every pattern was seen twice");

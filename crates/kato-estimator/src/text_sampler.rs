@@ -62,7 +62,6 @@ impl<'a> TextSampler<'a> {
             counter: TextCounter {
                 learner,
                 scratch: learner.new_scratch(),
-                runs: Vec::new(),
                 counter: sample.counter(),
             },
             sample,
@@ -86,7 +85,6 @@ impl<'a> TextSampler<'a> {
         TextCounter {
             learner: self.counter.learner,
             scratch: self.counter.learner.new_scratch(),
-            runs: Vec::new(),
             counter: self.sample.counter(),
         }
     }
@@ -130,7 +128,6 @@ impl<'a> TextSampler<'a> {
 pub struct TextCounter<'a> {
     learner: &'a HierarchicalConceptLearner,
     scratch: LearnScratch,
-    runs: Vec<Vec<u32>>,
     counter: DocumentCounter,
 }
 
@@ -139,14 +136,19 @@ impl TextCounter<'_> {
     ///
     /// # Errors
     ///
-    /// When the text cannot be tokenized; then nothing of it is counted.
+    /// When the text cannot be tokenized; then all that was counted since the last
+    /// [`take`](Self::take) is lost.
     pub fn count(&mut self, text: &str) -> Result<(), LearnError> {
-        self.runs.clear();
-        let runs = &mut self.runs;
-        self.learner
-            .token_runs(text, &mut self.scratch, |run| runs.push(run.to_vec()))?;
-        self.counter.count_text(&self.runs, text);
-        Ok(())
+        let counter = &mut self.counter;
+        let cut = self
+            .learner
+            .token_runs(text, &mut self.scratch, |run| counter.paragraph(run));
+        match cut {
+            Ok(_) => counter.end_text(text),
+            // Of what is counted already, nobody can tell what is of this document.
+            Err(_) => drop(counter.take()),
+        }
+        cut.map(drop)
     }
 
     /// Returns what was counted since the last time.

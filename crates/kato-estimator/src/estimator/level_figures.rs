@@ -29,7 +29,8 @@ impl LevelFigures {
             true => [Method::Counted; 2],
             false => [Method::Ratio, Method::Growth],
         };
-        let calls_figure = Figure::with_spread(calls, width * calls_sd, confidence, calls_method);
+        let calls_figure =
+            Figure::with_spread(calls, [width * calls_sd; 2], confidence, calls_method);
         let distinct = model.estimate(calls);
         // The exponent with which patterns grow with learn calls, by a difference of 2 %: it says
         // how much of the error of the learn calls reaches the patterns.
@@ -39,7 +40,8 @@ impl LevelFigures {
         } else {
             0.0
         };
-        let spread = width * distinct.relative_sd.hypot(elasticity * calls_sd);
+        let alone = distinct.relative_sd.map(|sd| width * sd);
+        let spread = alone.map(|alone| alone.hypot(width * elasticity * calls_sd));
         // A corpus larger than what was observed contains it.
         let least = if calls > observed as f64 && !is_counted {
             model.distinct(observed as f64)
@@ -49,7 +51,6 @@ impl LevelFigures {
         let figure = Figure::with_spread(distinct.value, spread, confidence, method);
         // A learn call makes at most one pattern.
         let figure = figure.within(least.min(distinct.value), calls_figure.high);
-        let alone = width * distinct.relative_sd;
         let repeats = |distinct: f64| {
             if calls > 0.0 {
                 (1.0 - distinct / calls).clamp(0.0, 1.0)
@@ -60,8 +61,8 @@ impl LevelFigures {
         let dedup = Figure {
             value: repeats(distinct.value),
             // More patterns are fewer repeats: the ends change places.
-            low: repeats(distinct.value * alone.exp()),
-            high: repeats(distinct.value * (-alone).exp()),
+            low: repeats(distinct.value * alone[1].exp()),
+            high: repeats(distinct.value * (-alone[0]).exp()),
             confidence,
             method: Method::Derived,
         };

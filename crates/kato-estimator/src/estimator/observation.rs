@@ -7,14 +7,15 @@ use super::contents::contents_at;
 use super::level_figures::LevelFigures;
 use crate::breakdown::{GrowthPoint, LevelEstimate, StorageBreakdown};
 use crate::bytes::{LevelContents, Segments};
-use crate::document_growth::DocumentGrowth;
 use crate::figure::{Figure, Method};
-use crate::level_model::{LevelModel, drift};
-use crate::sample::GROUPS;
+use crate::level_model::{LevelModel, Reach, drift};
 use crate::{Calibration, StorageEngine, Target};
 
 /// Points of a growth curve.
 const CURVE_POINTS: i32 = 40;
+
+/// Degrees of freedom of the deviations that intervals are made of.
+const FREEDOM: f64 = 7.0;
 
 /// The observations, with a growth model fitted to each level, and the settings of the estimator.
 pub(super) struct Observation<'a> {
@@ -28,26 +29,23 @@ pub(super) struct Observation<'a> {
 }
 
 impl<'a> Observation<'a> {
-    /// Fits a growth model to each observed level, for a corpus of `factor` times what was
-    /// observed, whose documents grow so.
-    pub(super) fn new(
-        estimator: &'a StorageEstimator,
-        documents: &'a DocumentGrowth,
-        factor: f64,
-    ) -> Self {
+    /// Fits a growth model to each observed level, for a corpus of `factor` times what was observed.
+    pub(super) fn new(estimator: &'a StorageEstimator, factor: f64) -> Self {
         let calibration = &estimator.calibration;
-        let fit = |level| LevelModel::fit(level, documents, estimator.law);
-        // Student's t with seven degrees of freedom, because the errors come from eight groups of
-        // documents. Its parameters are valid; 2 is about its usual value.
+        // Student's t, as the deviations are themselves estimates. Its parameters are valid; 2 is about
+        // its usual value.
         let share = (1.0 + estimator.confidence) / 2.0;
-        let t = StudentsT::new(0.0, 1.0, (GROUPS - 1) as f64);
+        let t = StudentsT::new(0.0, 1.0, FREEDOM);
+        let width = t.map_or(2.0, |t| t.inverse_cdf(share));
+        let reach = Reach::of(&calibration.drawn, factor, 1.0 - share, width);
+        let fit = |level| LevelModel::fit(level, &reach, estimator.law);
         Self {
             calibration,
             models: calibration.levels.iter().map(fit).collect(),
             factor,
             engine: &estimator.engine,
             confidence: estimator.confidence,
-            width: t.map_or(2.0, |t| t.inverse_cdf(share)),
+            width,
         }
     }
 
@@ -229,7 +227,7 @@ impl<'a> Observation<'a> {
             let distinct = model.estimate(at);
             let figure = Figure::with_spread(
                 distinct.value,
-                self.width * distinct.relative_sd,
+                distinct.relative_sd.map(|sd| self.width * sd),
                 self.confidence,
                 Method::Growth,
             );

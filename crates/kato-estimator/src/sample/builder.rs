@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::counted::Slices;
-use super::{
-    CorpusSample, CountedDocuments, DocumentCounter, GROUPS, GrowthCounts, LevelSample, Without,
-};
+use super::{CorpusSample, CountedDocuments, DocumentCounter, LevelSample};
 use crate::ratio::Sums;
 use crate::repeats::RepeatCounter;
 use crate::sketch::TypeSketch;
@@ -42,7 +40,7 @@ pub struct SampleBuilder {
     text_bytes: u64,
     tokens: u64,
     levels: Vec<LevelBuilder>,
-    vocabulary: TypeSketch<1>,
+    vocabulary: TypeSketch,
     repeats: RepeatCounter,
     /// Parts of the store that take the text in turns.
     parts: u32,
@@ -51,11 +49,9 @@ pub struct SampleBuilder {
 
 #[derive(Debug, Clone)]
 struct LevelBuilder {
-    /// Learn calls of each group of documents, and those where every document counts once.
-    learns: [u64; GROUPS],
-    learns_once: [u64; GROUPS],
-    calls: TypeSketch<1>,
-    growth: TypeSketch<GROUPS>,
+    learns: u64,
+    calls: TypeSketch,
+    windows: TypeSketch,
     by_documents: Sums,
     by_text_bytes: Sums,
     by_tokens: Sums,
@@ -68,7 +64,7 @@ impl SampleBuilder {
         let slices = Arc::new(Slices::new(hierarchy.n_levels()));
         // Levels and vocabulary are made by `with_max_patterns`, which needs the bound for them.
         let builder = Self {
-            counter: DocumentCounter::new(hierarchy, true, slices),
+            counter: DocumentCounter::new(hierarchy, true, slices, DEFAULT_MAX_PATTERNS),
             max_patterns: 0,
             documents: 0,
             text_bytes: 0,
@@ -88,10 +84,9 @@ impl SampleBuilder {
     pub fn with_max_patterns(mut self, max_patterns: usize) -> Self {
         self.max_patterns = max_patterns.max(1_000);
         let level = LevelBuilder {
-            learns: [0; GROUPS],
-            learns_once: [0; GROUPS],
+            learns: 0,
             calls: TypeSketch::new(self.max_patterns),
-            growth: TypeSketch::new(self.max_patterns),
+            windows: TypeSketch::new(self.max_patterns),
             by_documents: Sums::default(),
             by_text_bytes: Sums::default(),
             by_tokens: Sums::default(),
@@ -103,7 +98,8 @@ impl SampleBuilder {
         } = &self.counter;
         let slices = Arc::new(Slices::new(hierarchy.n_levels()));
         self.levels = vec![level; hierarchy.n_levels()];
-        self.counter = DocumentCounter::new(hierarchy.clone(), *has_windows, slices);
+        self.counter =
+            DocumentCounter::new(hierarchy.clone(), *has_windows, slices, self.max_patterns);
         (self.documents, self.text_bytes, self.tokens) = (0, 0, 0);
         self.vocabulary = TypeSketch::new(self.max_patterns);
         self.repeats = RepeatCounter::default();
@@ -162,33 +158,26 @@ impl SampleBuilder {
         for (document, learned) in counted.documents.iter().zip(learned) {
             // From 1, as 0 is no document in a sketch.
             let number = self.documents + 1;
-            // By the content, so that a document and its repeats are in one group. The low bits
-            // decide the slices.
-            let group = (document.hash >> 32) as usize % GROUPS;
             let repeats = &mut self.repeats.documents;
-            let is_new = repeats.add(document.hash, document.text_bytes, None);
+            repeats.add(document.hash, document.text_bytes, None);
             for seen in &counted.calls[calls..document.calls_end] {
                 if let Some(level) = self.levels.get_mut(seen.level as usize) {
-                    let n_symbols = seen.n_symbols;
-                    // One group: the jackknife goes over what growth is fitted to.
-                    level.calls.add(seen.name, 1, number, 0, n_symbols);
-                    if is_new && !self.counter.has_windows {
-                        level.growth.add(seen.name, 1, number, group, n_symbols);
-                    }
+                    level
+                        .calls
+                        .add(seen.name, seen.times, number, seen.n_symbols);
                 }
             }
             for seen in &counted.windows[windows..document.windows_end] {
-                if let (true, Some(level)) = (is_new, self.levels.get_mut(seen.level as usize)) {
-                    let n_symbols = seen.n_symbols;
-                    level.growth.add(seen.name, 1, number, group, n_symbols);
+                if let Some(level) = self.levels.get_mut(seen.level as usize) {
+                    level
+                        .windows
+                        .add(seen.name, seen.times, number, seen.n_symbols);
                 }
             }
             (calls, windows) = (document.calls_end, document.windows_end);
             let (bytes, tokens) = (document.text_bytes as f64, document.tokens as f64);
             for (builder, &learned) in self.levels.iter_mut().zip(learned) {
-                // Below the number of groups, as a remainder by it.
-                builder.learns[group] += learned;
-                builder.learns_once[group] += if is_new { learned } else { 0 };
+                builder.learns += learned;
                 // All three, because the unit of the target is known only when an estimate is asked
                 // for.
                 builder.by_documents.add(1.0, learned as f64);
@@ -200,7 +189,7 @@ impl SampleBuilder {
             self.tokens += document.tokens;
         }
         for (&token, &times) in &counted.vocabulary {
-            self.vocabulary.add(token, times, self.documents, 0, 1);
+            self.vocabulary.add(token, times, self.documents, 1);
         }
         for (hash, bytes) in counted.paragraphs {
             self.repeats.paragraphs.add(hash, bytes, None);
@@ -216,13 +205,8 @@ impl SampleBuilder {
         let slices = &self.counter.slices;
         let told = slices.calls.iter().zip(&slices.windows);
         for (level, (calls, windows)) in self.levels.iter().zip(told) {
-            let growth = level.growth.shift();
-            let kept = match self.counter.has_windows {
-                true => level.calls.shift(),
-                false => level.calls.shift().min(growth),
-            };
-            calls.store(kept, Ordering::Relaxed);
-            windows.store(growth, Ordering::Relaxed);
+            calls.fetch_max(level.calls.shift(), Ordering::Relaxed);
+            windows.fetch_max(level.windows.shift(), Ordering::Relaxed);
         }
     }
 
@@ -232,11 +216,7 @@ impl SampleBuilder {
     ///
     /// [`EstimateError::EmptySample`] when no document taught anything.
     pub fn finish(self) -> Result<CorpusSample, EstimateError> {
-        if self
-            .levels
-            .first()
-            .is_none_or(|level| level.learns == [0; GROUPS])
-        {
+        if self.levels.first().is_none_or(|level| level.learns == 0) {
             return Err(EstimateError::EmptySample);
         }
         let levels = self.levels.iter().map(LevelBuilder::finish);
@@ -246,9 +226,9 @@ impl SampleBuilder {
             text_bytes: self.text_bytes,
             tokens: self.tokens,
             levels: levels.collect(),
-            vocabulary: self.vocabulary.frequencies(None),
+            vocabulary: self.vocabulary.frequencies(),
             repeats: self.repeats.repeats(),
-            sighted: self.repeats.documents.sighted(),
+            drawn: self.repeats.documents.times(),
             hierarchy: self.counter.hierarchy,
         })
     }
@@ -258,25 +238,15 @@ impl LevelBuilder {
     /// Returns the sums of the level.
     fn finish(&self) -> LevelSample {
         LevelSample {
-            learns: self.learns.iter().sum(),
-            frequencies: self.calls.frequencies(None),
+            learns: self.learns,
+            frequencies: self.calls.frequencies(),
             is_exact: self.calls.shift() == 0,
             symbols_per_pattern: self.calls.mean_symbols(),
             first_in_document: self.calls.first_share(),
-            learns_once: self.learns_once.iter().sum(),
             mean_parts: self.calls.mean_parts(),
             slice_error: self.calls.relative_error(),
-            growth: GrowthCounts {
-                all: self.growth.frequencies(None),
-                once_a_document: self.growth.once_a_document(),
-                without: (0..GROUPS)
-                    .map(|group| Without {
-                        counts: self.growth.frequencies(Some(group)),
-                        learns: self.learns.iter().sum::<u64>() - self.learns[group],
-                        learns_once: self.learns_once.iter().sum::<u64>() - self.learns_once[group],
-                    })
-                    .collect(),
-            },
+            holders: self.calls.holders(),
+            windows: self.windows.holders(),
             by_documents: self.by_documents,
             by_text_bytes: self.by_text_bytes,
             by_tokens: self.by_tokens,

@@ -10,6 +10,11 @@ use crate::path::Paths;
 use crate::repeats::for_each_unit;
 use crate::sketch::is_in_slice;
 
+/// Tokens of a document of which windows are counted at once.
+const MAX_TOKENS: usize = 1 << 17;
+/// Sightings of a document that are kept one by one.
+const MAX_SIGHTINGS: usize = 1 << 19;
+
 /// What some documents teach, made by a [`TextCounter`](crate::text_sampler::TextCounter).
 #[derive(Debug, Clone, Default)]
 pub struct CountedDocuments {
@@ -35,11 +40,12 @@ pub(super) struct CountedDocument {
 }
 
 /// A pattern that a document holds.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Sighting {
-    pub(super) name: u64,
     pub(super) level: u32,
+    pub(super) name: u64,
     pub(super) n_symbols: u32,
+    pub(super) times: u32,
 }
 
 /// The slices of hashes that a sample still counts. Whoever counts for it leaves out the others;
@@ -60,14 +66,34 @@ impl Slices {
     }
 }
 
-/// Counts documents of token ids.
+/// Counts documents of token ids, one paragraph after the other, in bounded memory.
 #[derive(Debug, Clone)]
 pub(crate) struct DocumentCounter {
     pub(super) hierarchy: EstimatedHierarchy,
     pub(super) has_windows: bool,
     pub(super) slices: Arc<Slices>,
+    pub(super) max_patterns: usize,
     paths: Paths,
     counted: CountedDocuments,
+    open: OpenDocument,
+}
+
+/// The document of which paragraphs are counted.
+#[derive(Debug, Clone, Default)]
+struct OpenDocument {
+    tokens: u64,
+    /// Paragraphs of which the windows are not counted yet, and their tokens.
+    paragraphs: Vec<Vec<u32>>,
+    waiting: usize,
+    calls: Gathered,
+    windows: Gathered,
+}
+
+/// Where the sightings of a document begin, and how many may come before they are summed up.
+#[derive(Debug, Clone, Default)]
+struct Gathered {
+    start: usize,
+    limit: usize,
 }
 
 impl DocumentCounter {
@@ -75,40 +101,87 @@ impl DocumentCounter {
         hierarchy: EstimatedHierarchy,
         has_windows: bool,
         slices: Arc<Slices>,
+        max_patterns: usize,
     ) -> Self {
         Self {
             hierarchy,
             has_windows,
             slices,
+            max_patterns,
             paths: Paths::default(),
             counted: CountedDocuments::default(),
+            open: OpenDocument::default(),
         }
     }
 
     /// Counts a document of which only the tokens are known.
     pub(crate) fn count_tokens<P: AsRef<[u32]>>(&mut self, paragraphs: &[P], text_bytes: u64) {
-        let hash = paragraphs.iter().fold(0, |hash: u64, paragraph| {
-            hash.rotate_left(1) ^ hash_tokens(paragraph.as_ref())
-        });
-        self.count(paragraphs, hash, text_bytes);
+        let mut hash = 0u64;
+        for paragraph in paragraphs {
+            hash = hash.rotate_left(1) ^ hash_tokens(paragraph.as_ref());
+            self.paragraph(paragraph.as_ref());
+        }
+        self.end(hash, text_bytes);
     }
 
-    /// Counts a document by its text and its tokens.
-    pub(crate) fn count_text<P: AsRef<[u32]>>(&mut self, paragraphs: &[P], text: &str) {
-        let CountedDocuments {
-            paragraphs: pieces,
-            lines,
+    /// Counts the next paragraph of a document.
+    pub(crate) fn paragraph(&mut self, tokens: &[u32]) {
+        self.open.tokens += tokens.len() as u64;
+        let n_levels = self.hierarchy.n_levels();
+        let mut learned = learned(&mut self.counted, &self.slices, n_levels);
+        self.paths.paragraph(&self.hierarchy, tokens, &mut learned);
+        drop(learned);
+        if self.has_windows {
+            let open = &mut self.open;
+            open.paragraphs.push(tokens.to_vec());
+            open.waiting += tokens.len();
+            if open.waiting >= MAX_TOKENS {
+                self.count_windows();
+            }
+        }
+        let Self {
+            counted, slices, ..
+        } = self;
+        let (calls, windows) = (&mut counted.calls, &mut counted.windows);
+        let max = self.max_patterns;
+        self.open.calls.sum_up(calls, &slices.calls, max);
+        self.open.windows.sum_up(windows, &slices.windows, max);
+    }
+
+    /// Counts the windows of the paragraphs that wait for it.
+    fn count_windows(&mut self) {
+        let Self {
+            hierarchy,
+            slices,
+            paths,
+            counted,
+            open,
             ..
+        } = self;
+        let windows = &mut counted.windows;
+        paths.windows(hierarchy, &open.paragraphs, |level, name, n_symbols| {
+            if admits(&slices.windows, level, name) {
+                windows.push(Sighting::new(level, name, n_symbols));
+            }
+        });
+        open.paragraphs.clear();
+        open.waiting = 0;
+    }
+
+    /// Ends a document of which the text is known.
+    pub(crate) fn end_text(&mut self, text: &str) {
+        let CountedDocuments {
+            paragraphs, lines, ..
         } = &mut self.counted;
         for_each_unit(
             text,
-            |piece| pieces.push((hash_text(piece.as_bytes()), piece.len() as u64)),
+            |piece| paragraphs.push((hash_text(piece.as_bytes()), piece.len() as u64)),
             |line| lines.push((hash_text(line.as_bytes()), line.len() as u64)),
         );
-        self.count(paragraphs, hash_text(text.as_bytes()), text.len() as u64);
+        self.end(hash_text(text.as_bytes()), text.len() as u64);
     }
 
-    fn count<P: AsRef<[u32]>>(&mut self, paragraphs: &[P], hash: u64, text_bytes: u64) {
+    fn end(&mut self, hash: u64, text_bytes: u64) {
         let Self {
             hierarchy,
             slices,
@@ -116,48 +189,97 @@ impl DocumentCounter {
             counted,
             ..
         } = self;
-        let first = counted.learned.len();
-        counted.learned.resize(first + hierarchy.n_levels(), 0);
-        let admits = |slices: &[AtomicU32], level: usize, name| {
-            // A slice that is out of date is only larger.
-            let shift = slices.get(level).map(|shift| shift.load(Ordering::Relaxed));
-            shift.is_some_and(|shift| is_in_slice(name, shift))
-        };
-        let (learned, calls) = (&mut counted.learned[first..], &mut counted.calls);
-        let vocabulary = &mut counted.vocabulary;
-        paths.calls(hierarchy, paragraphs, |level, name, tokens, n_symbols| {
-            if let Some(learned) = learned.get_mut(level) {
-                *learned += 1;
-            }
-            if admits(&slices.calls, level, name) {
-                calls.push(Sighting::new(level, name, n_symbols));
-            }
-            // Given at level 0 only. Tokens that no pattern holds are in no dictionary.
-            for &token in tokens {
-                *vocabulary.entry(hash_token(token)).or_default() += 1;
-            }
-        });
-        if self.has_windows {
-            let windows = &mut counted.windows;
-            paths.windows(hierarchy, paragraphs, |level, name, n_symbols| {
-                if admits(&slices.windows, level, name) {
-                    windows.push(Sighting::new(level, name, n_symbols));
-                }
-            });
-        }
-        let tokens = paragraphs.iter().map(|p| p.as_ref().len() as u64).sum();
+        paths.end(
+            hierarchy,
+            &mut learned(counted, slices, hierarchy.n_levels()),
+        );
+        self.count_windows();
+        let counted = &mut self.counted;
         counted.documents.push(CountedDocument {
             hash,
             text_bytes,
-            tokens,
+            tokens: self.open.tokens,
             calls_end: counted.calls.len(),
             windows_end: counted.windows.len(),
         });
+        self.open.tokens = 0;
+        self.open.calls = Gathered::from(counted.calls.len());
+        self.open.windows = Gathered::from(counted.windows.len());
     }
 
     /// Returns what was counted since the last time.
     pub(crate) fn take(&mut self) -> CountedDocuments {
+        self.paths.abandon();
+        self.open = OpenDocument::default();
         std::mem::take(&mut self.counted)
+    }
+}
+
+/// Returns what takes the learn calls of a document that is not ended.
+fn learned<'a>(
+    counted: &'a mut CountedDocuments,
+    slices: &'a Slices,
+    n_levels: usize,
+) -> impl FnMut(usize, u64, &[u32], usize) + 'a {
+    let first = n_levels * counted.documents.len();
+    counted.learned.resize(first + n_levels, 0);
+    let CountedDocuments {
+        learned,
+        calls,
+        vocabulary,
+        ..
+    } = counted;
+    move |level, name, tokens, n_symbols| {
+        if let Some(learned) = learned.get_mut(first + level) {
+            *learned += 1;
+        }
+        if admits(&slices.calls, level, name) {
+            calls.push(Sighting::new(level, name, n_symbols));
+        }
+        // Given at level 0 only. Tokens that no pattern holds are in no dictionary.
+        for &token in tokens {
+            *vocabulary.entry(hash_token(token)).or_default() += 1;
+        }
+    }
+}
+
+/// Returns whether a slice of a level holds a name. A slice that is out of date is only larger.
+fn admits(slices: &[AtomicU32], level: usize, name: u64) -> bool {
+    let shift = slices.get(level).map(|shift| shift.load(Ordering::Relaxed));
+    shift.is_some_and(|shift| is_in_slice(name, shift))
+}
+
+impl Gathered {
+    fn from(start: usize) -> Self {
+        Self { start, limit: 0 }
+    }
+
+    /// Sums up the sightings of a document where they have become many. Of a level of which more
+    /// patterns are left than a sample counts, the smaller slices are kept that it will count.
+    fn sum_up(&mut self, sightings: &mut Vec<Sighting>, slices: &[AtomicU32], max_patterns: usize) {
+        if sightings.len() - self.start < self.limit.max(MAX_SIGHTINGS) {
+            return;
+        }
+        let mut of_document = sightings.split_off(self.start);
+        of_document.sort_unstable();
+        of_document.dedup_by(|next, kept| {
+            let is_same = (next.level, next.name) == (kept.level, kept.name);
+            if is_same {
+                kept.times = kept.times.saturating_add(next.times);
+            }
+            is_same
+        });
+        for (level, slice) in slices.iter().enumerate() {
+            let is_of = |seen: &Sighting| seen.level as usize == level;
+            let mut shift = slice.load(Ordering::Relaxed);
+            while of_document.iter().filter(|seen| is_of(seen)).count() > max_patterns {
+                shift += 1;
+                of_document.retain(|seen| !is_of(seen) || is_in_slice(seen.name, shift));
+            }
+            slice.fetch_max(shift, Ordering::Relaxed);
+        }
+        self.limit = 2 * of_document.len();
+        sightings.append(&mut of_document);
     }
 }
 
@@ -166,9 +288,10 @@ impl Sighting {
         // Levels are few; a pattern of more symbols than that would not fit into memory.
         let [level, n_symbols] = [level, n_symbols].map(|n| u32::try_from(n).unwrap_or(u32::MAX));
         Self {
-            name,
             level,
+            name,
             n_symbols,
+            times: 1,
         }
     }
 }
