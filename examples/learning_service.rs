@@ -3,11 +3,10 @@
 //! Run: `cargo run --release --example learning_service --features service -- kb 127.0.0.1:8080`,
 //! `curl -d 'the cat sleeps on the mat' localhost:8080/learn`, `curl -d 'the cat' localhost:8080/ask`
 
-use std::{io, io::Write, num::NonZeroUsize, process::ExitCode, sync::LazyLock, thread, time::Duration};
-
 use axum::{Router, extract::State, http::StatusCode, routing};
 use kato::{HierarchyError, prelude::*};
 use kato_examples::{Arguments, Output, run};
+use std::{io, io::Write, num::NonZeroUsize, process::ExitCode, sync::LazyLock, time::Duration};
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
 type Done<T> = Result<T, HierarchyError>;
@@ -15,7 +14,7 @@ type Answer<T> = Result<T, (StatusCode, String)>;
 
 /// Work that goes on at a time, a thread each: one core is left to the heart, and to the network.
 static PLACES: LazyLock<Semaphore> = LazyLock::new(|| {
-    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     Semaphore::new((cores - 1).max(1))
 });
 
@@ -23,7 +22,8 @@ static PLACES: LazyLock<Semaphore> = LazyLock::new(|| {
 async fn beside<T: Send + 'static, F: FnOnce() -> Done<T> + Send + 'static>(work: F) -> Answer<T> {
     let _place = PLACES.acquire().await;
     let done = spawn_blocking(work).await.expect("it does not panic");
-    done.map_err(|error| (StatusCode::INTERNAL_SERVER_ERROR, Error::from(error).to_string()))
+    let failed = |text: String| (StatusCode::INTERNAL_SERVER_ERROR, text);
+    done.map_err(|error| failed(Error::from(error).to_string()))
 }
 
 async fn learn(State(kb): State<Hierarchy>, text: String) -> Answer<String> {
@@ -75,7 +75,6 @@ async fn serve(arguments: &Arguments, out: &mut Output) -> anyhow::Result<()> {
         served = serving.into_future() => served?,
         () = commit_every_second(kb.clone()) => {}
     }
-    // All answers are given by now; what they have learned is written down.
     spawn_blocking(move || kb.commit()).await??;
-    Ok(writeln!(out, "all is committed")?)
+    Ok(writeln!(out, "all that was answered is committed")?)
 }
