@@ -3,17 +3,15 @@
 //!
 //! Run: `cargo run --release --example own_work`
 
-use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::{fs, io};
+use std::{collections::BTreeMap, fs, io::Write as _, process::ExitCode};
 
 use kato::learner::TextDocument;
 use kato::prelude::*;
 use kato::scheduler::own_work::{OwnWork, WorkError};
 use kato::scheduler::{loader_at_checkpoint, work_parallel};
-use kato_examples::own_text;
+use kato_examples::{Arguments, Output, SOURCE, run, sources};
 use serde_json::Value;
 
 /// How often each word was met.
@@ -60,18 +58,22 @@ impl OwnWork for Counts {
     }
 }
 
-fn main() -> anyhow::Result<()> {
+fn main() -> ExitCode {
+    run(&[SOURCE], count)
+}
+
+fn count(arguments: &Arguments, out: &mut Output) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     for most_documents in [5, u64::MAX] {
         let counts = Counts::open(&folder.path().join("words.json"))?;
         let corpus = StreamingDatasetLoader::builder()
-            .with_inputs(own_text())
+            .with_inputs(sources(arguments.get(0)))
             .with_max_documents(most_documents);
         let mut loader = loader_at_checkpoint(corpus, &counts.checkpoint())?;
         let report = work_parallel(&mut loader, &counts, &TrainingOptions::default(), |_| {})?;
         let n_words: u64 = counts.state().0.values().sum();
         let n_documents = report.documents_processed;
-        writeln!(io::stdout(), "{n_documents} documents, {n_words} words")?;
+        writeln!(out, "{n_documents} documents, {n_words} words")?;
     }
     Ok(())
 }
