@@ -4,16 +4,17 @@
 //! Run: `cargo run --release --example own_work`
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::{fs, io};
 
 use kato::learner::TextDocument;
 use kato::prelude::*;
 use kato::scheduler::own_work::{OwnWork, WorkError};
 use kato::scheduler::{loader_at_checkpoint, work_parallel};
-use kato_examples::own_text;
+use kato_examples::{Arguments, Output, own_text, run};
 use serde_json::Value;
 
 /// How often each word was met.
@@ -60,7 +61,11 @@ impl OwnWork for Counts {
     }
 }
 
-fn main() -> anyhow::Result<()> {
+fn main() -> ExitCode {
+    run(&[], count)
+}
+
+fn count(_: &Arguments, out: &mut Output) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     for most_documents in [5, u64::MAX] {
         let counts = Counts::open(&folder.path().join("words.json"))?;
@@ -71,7 +76,7 @@ fn main() -> anyhow::Result<()> {
         let report = work_parallel(&mut loader, &counts, &TrainingOptions::default(), |_| {})?;
         let n_words: u64 = counts.state().0.values().sum();
         let n_documents = report.documents_processed;
-        writeln!(io::stdout(), "{n_documents} documents, {n_words} words")?;
+        writeln!(out, "{n_documents} documents, {n_words} words")?;
     }
     Ok(())
 }
