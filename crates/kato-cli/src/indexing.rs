@@ -113,17 +113,17 @@ pub(crate) fn after(kb: &Path) -> Option<Value> {
     match keep(&store, IndexPolicy::Auto, BuildOptions::default()) {
         Ok(report) => Some(to_json(&report?)),
         Err(error) => {
-            warn(error);
+            warn("the index was", error);
             None
         }
     }
 }
 
 /// Says on standard error that an index, or the head's counts, were not written.
-pub(crate) fn warn(error: impl Into<anyhow::Error>) {
+pub(crate) fn warn(what: &str, error: impl Into<anyhow::Error>) {
     let error = told(&error.into());
     // A closed standard error must not end the program.
-    drop(writeln!(stderr(), "the index was not written: {error}"));
+    drop(writeln!(stderr(), "{what} not written: {error}"));
 }
 
 /// Returns what was built, for machines.
