@@ -44,11 +44,23 @@ pub(crate) fn keep(
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
         let shown = scope.spawn(|| show(&progress, &is_done));
+        // Also when writing panics: the scope waits for the other thread.
+        let done = SetAtEnd(&is_done);
         let built = kato_prediction::disk::keep(store, policy, &options);
-        is_done.store(true, Ordering::Release);
+        drop(done);
         shown.thread().unpark();
         built
     })
+}
+
+/// Sets a flag when it is dropped.
+#[derive(Debug)]
+struct SetAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for SetAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
 }
 
 /// What came of the head's counts, for machines.
