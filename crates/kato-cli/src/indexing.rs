@@ -44,11 +44,23 @@ pub(crate) fn keep(
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
         let shown = scope.spawn(|| show(&progress, &is_done));
+        // Also when writing panics: the scope waits for the other thread.
+        let done = SetAtEnd(&is_done);
         let built = kato_prediction::disk::keep(store, policy, &options);
-        is_done.store(true, Ordering::Release);
+        drop(done);
         shown.thread().unpark();
         built
     })
+}
+
+/// Sets a flag when it is dropped.
+#[derive(Debug)]
+struct SetAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for SetAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
 }
 
 /// What came of the head's counts, for machines.
@@ -113,17 +125,17 @@ pub(crate) fn after(kb: &Path) -> Option<Value> {
     match keep(&store, IndexPolicy::Auto, BuildOptions::default()) {
         Ok(report) => Some(to_json(&report?)),
         Err(error) => {
-            warn(error);
+            warn("the index was", error);
             None
         }
     }
 }
 
 /// Says on standard error that an index, or the head's counts, were not written.
-pub(crate) fn warn(error: impl Into<anyhow::Error>) {
+pub(crate) fn warn(what: &str, error: impl Into<anyhow::Error>) {
     let error = told(&error.into());
     // A closed standard error must not end the program.
-    drop(writeln!(stderr(), "the index was not written: {error}"));
+    drop(writeln!(stderr(), "{what} not written: {error}"));
 }
 
 /// Returns what was built, for machines.

@@ -47,9 +47,8 @@ pub(crate) fn merged(program: &clap::Command, given: Vec<OsString>) -> Result<Ve
     let table: Result<Table, toml::de::Error> = text.parse();
     // Without the excerpt, which takes several lines.
     let table = table.map_err(|error| {
-        let line = error
-            .span()
-            .map_or(1, |span| 1 + text[..span.start].matches('\n').count());
+        let before = error.span().and_then(|span| text.get(..span.start));
+        let line = 1 + before.map_or(0, |before| before.matches('\n').count());
         let what = error.message();
         anyhow!(
             "--settings {} is no TOML, line {line}: {what}",

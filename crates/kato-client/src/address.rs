@@ -58,6 +58,12 @@ impl Address {
                 "credentials do not belong into an address: use with_bearer_token or with_header",
             ));
         }
+        // What is no port would be passed over, and another server asked: that of the usual port.
+        if authority.as_str() != authority.host() && authority.port_u16().is_none() {
+            return Err(unusable(
+                "what is behind the last colon is no port: give a number up to 65535",
+            ));
+        }
         if cfg!(not(feature = "https")) && scheme == Scheme::HTTPS {
             return Err(unusable(
                 "this build speaks no https: build kato-client with its feature `https`, or give http://",
@@ -224,6 +230,10 @@ mod tests {
             ("http://", "give http://"),
             ("http://bücher.example/", "xn--"),
             ("http://user:secret@h/", "with_bearer_token"),
+            ("http://h:99999/", "no port"),
+            ("http://h:80a/", "no port"),
+            ("http://h:/", "no port"),
+            ("http://[::1]:x/", "no port"),
         ] {
             let error = Address::parse(given).unwrap_err().to_string();
             assert!(error.contains(reason), "{given}: {error}");

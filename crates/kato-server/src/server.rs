@@ -226,8 +226,8 @@ impl ServerBuilder {
             tracing::warn!(
                 n_nodes = unreached.len(),
                 example = unreached[0],
-                "nodes were named by another generation of KATO, and begin empty as KATO {generation}: that generation shows them \
-                 (`kato serve --kato`)"
+                "nodes were named by another generation of KATO, or with another SERVICE_NAME, and begin empty as KATO {generation}: \
+                 those show them (`kato serve --kato`)"
             );
         }
         self.options.generation = generation;

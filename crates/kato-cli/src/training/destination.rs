@@ -237,7 +237,7 @@ impl DestinationArgs {
         match indexing::keep(store, policy, options) {
             Err(IndexFileError::Cancelled(_)) => Ok(None),
             Err(error) if policy == IndexPolicy::Auto => {
-                indexing::warn(error);
+                indexing::warn("the index was", error);
                 Ok(None)
             }
             built => built.context("everything learned is safe; `kato index` writes the index"),
@@ -269,7 +269,7 @@ impl DestinationArgs {
         };
         match indexing::keep_head(store, self.policy(), options) {
             Err(error) if self.policy() == IndexPolicy::Auto => {
-                indexing::warn(error);
+                indexing::warn("the head's counts were", error);
                 Ok(None)
             }
             kept => {
