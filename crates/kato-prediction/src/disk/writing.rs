@@ -354,7 +354,7 @@ impl BuildReport {
 }
 
 /// Removes the indexes beside a store that are of no use for what it holds now: those of what was
-/// merged, rewritten or forgotten since. One that [`open`](crate::disk::open) finds stays.
+/// merged or rewritten since. One that [`open`](crate::disk::open) finds stays.
 ///
 /// # Errors
 ///
