@@ -58,7 +58,10 @@ pub(super) fn count_added(
     };
     let n_symbols = head.symbols.len();
     options.check()?;
-    let counted = head.read_checked_mut(|head| count_later(head, store, &lower.covered));
+    let is_cancelled = || options.check().is_err();
+    let counted =
+        head.read_checked_mut(|head| count_later(head, store, &lower.covered, &is_cancelled));
+    options.check()?;
     let is_counted = match counted {
         Some(counted) => counted?,
         None => false,

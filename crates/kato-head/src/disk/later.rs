@@ -12,12 +12,16 @@ use crate::{Head, HeadError};
 /// Patterns that are counted on top whenever counts are opened, at most.
 pub(super) const MOST: u64 = 20_000;
 
-/// Counts the patterns of the sources that are not covered. Returns `false` where only counting all of the
-/// store gives what it holds; the head is of no use then.
+/// Patterns after which it is asked whether to go on: some milliseconds.
+const CHECK_EVERY: usize = 1 << 7;
+
+/// Counts the patterns of the sources that are not covered. Returns `false` where it is cancelled, and where
+/// only counting all of the store gives what it holds; the head is of no use then.
 pub(super) fn count_later(
     head: &mut Head,
     store: &EmbeddedStore,
     covered: &[ContentDigest],
+    is_cancelled: &dyn Fn() -> bool,
 ) -> Result<bool, HeadError> {
     let content = store.content_digest();
     // What one pattern refers to, many do.
@@ -33,7 +37,10 @@ pub(super) fn count_later(
         if !is_there || !lessons.are_usual {
             return Ok(false);
         }
-        for (events, times) in lessons.all {
+        for (idx, (events, times)) in lessons.all.into_iter().enumerate() {
+            if idx.is_multiple_of(CHECK_EVERY) && is_cancelled() {
+                return Ok(false);
+            }
             let mut below = |level, name: &PatternName| {
                 let stored = store.pattern(level, name);
                 let stored = stored.map_err(|source| HeadError::Store { level, source })?;

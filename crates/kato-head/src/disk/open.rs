@@ -70,7 +70,7 @@ pub fn open(
     let Ok(mut head) = opened else {
         return Ok(None);
     };
-    let counted = head.read_checked_mut(|head| count_later(head, store, &chain.covered));
+    let counted = head.read_checked_mut(|head| count_later(head, store, &chain.covered, &|| false));
     Ok(match counted {
         Some(counted) => counted?.then_some(head),
         None => None,

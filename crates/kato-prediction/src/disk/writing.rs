@@ -329,6 +329,13 @@ fn write(
     if lower.is_some_and(StoreIndex::is_damaged) {
         return Err(IndexFileError::damaged(dir, "what it adds to is damaged"));
     }
+    // Nor what has patterns that were deleted below while it was written, and learned again: they would go
+    // with those.
+    if let Some(lower) = lower
+        && is_worn(store, lower)?
+    {
+        return Err(IndexFileError::damaged(dir, "what it adds to is worn"));
+    }
     // One of that name that is there is damaged, or nothing would have been built.
     files::publish(dir, &content.to_string(), HEADER).map_err(IndexFileError::of_files)?;
     Ok(content)
@@ -347,7 +354,7 @@ impl BuildReport {
 }
 
 /// Removes the indexes beside a store that are of no use for what it holds now: those of what was
-/// merged, rewritten or forgotten since. One that [`open`](crate::disk::open) finds stays.
+/// merged or rewritten since. One that [`open`](crate::disk::open) finds stays.
 ///
 /// # Errors
 ///

@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use kato_head::disk::{BuildOptions, CountsError};
 use kato_head::{Head, HeadError, HeadOptions, disk};
 use kato_model::batch::BatchSymbol;
 use kato_model::{LearnBatch, PatternName};
@@ -87,6 +89,19 @@ fn what_is_new_is_all_that_is_written() {
     kb.build(0);
     assert_eq!(n_units(&kb), 1);
     check_equal(&kb.open(&HeadOptions::default()).unwrap(), &counted, &words).unwrap();
+}
+
+#[test]
+fn counting_what_is_new_ends_when_it_is_cancelled() {
+    let kb = in_units();
+    learn(&kb.store, &[(0, &[&["sat"], &["the"]])]);
+    let n_asked = AtomicUsize::new(0);
+    // Not before it begins.
+    let is_cancelled = move || n_asked.fetch_add(1, Ordering::Relaxed) > 0;
+    let options = BuildOptions::default().with_cancel(is_cancelled);
+    let cancelled = disk::build(&kb.store, &options).unwrap_err();
+    assert!(matches!(cancelled, CountsError::Cancelled), "{cancelled}");
+    assert_eq!(n_units(&kb), 4);
 }
 
 #[test]
