@@ -128,13 +128,22 @@ impl DocumentCounter {
         self.paths.paragraph(&self.hierarchy, tokens, &mut learned);
         drop(learned);
         if self.has_windows {
-            let open = &mut self.open;
-            open.paragraphs.push(tokens.to_vec());
-            open.waiting += tokens.len();
-            if open.waiting >= MAX_TOKENS {
-                self.count_windows();
+            // A long paragraph in pieces: what begins at the end of one is cut short there, which is
+            // little beside memory for windows of all of it.
+            for piece in tokens.chunks(MAX_TOKENS) {
+                self.open.paragraphs.push(piece.to_vec());
+                self.open.waiting += piece.len();
+                if self.open.waiting >= MAX_TOKENS {
+                    self.count_windows();
+                    self.sum_up();
+                }
             }
         }
+        self.sum_up();
+    }
+
+    /// Sums up what the open document has taught so far, where that is much.
+    fn sum_up(&mut self) {
         let Self {
             counted, slices, ..
         } = self;
