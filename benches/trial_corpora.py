@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes corpora that nobody tuned an estimate to, of Debian packages and of what is installed here.
+"""Makes corpora of other kinds of text, of Debian packages and of what is installed here.
 
     mkdir debs && cd debs && apt-get download fortunes-de manpages-es manpages-pl dict-jargon wordnet-base git-doc rust-doc; cd ..
     for deb in debs/*.deb; do dpkg-deb -x "$deb" unpacked; done

@@ -69,7 +69,7 @@ pub struct LevelEstimate {
 pub enum Doubt {
     /// The documents that were observed: they differ, and others would have told something else.
     Documents,
-    /// How many documents stand there more than once.
+    /// In how many other documents the patterns stand that were observed.
     Repeats,
     /// How patterns grow beyond what was observed.
     Growth,

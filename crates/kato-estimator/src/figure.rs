@@ -17,7 +17,7 @@ pub enum Method {
     Counted,
     /// Counted in the sample or the run, and scaled by a ratio of sums or a regression.
     Ratio,
-    /// A law of growth, or the ensemble of them, from the repeats that were observed.
+    /// Inferred from the repeats that were observed, among documents or by laws of growth.
     Growth,
     /// Follows from other figures.
     Derived,

@@ -2,6 +2,7 @@
 
 mod builder;
 mod counted;
+mod gathered;
 
 use serde::{Deserialize, Serialize};
 

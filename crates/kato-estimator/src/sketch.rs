@@ -104,8 +104,14 @@ impl TypeSketch {
         // from its first sighting, and one that is dropped never comes back with a part of its
         // frequency.
         while self.types.len() > self.max_types && self.shift < 63 {
-            self.shift += 1;
-            let shift = self.shift;
+            self.narrow(self.shift + 1);
+        }
+    }
+
+    /// Counts no more than a slice of one in 2^`shift`.
+    pub(crate) fn narrow(&mut self, shift: u32) {
+        if shift > self.shift {
+            self.shift = shift;
             self.types.retain(|&hash, _| is_in_slice(hash, shift));
         }
     }

@@ -42,8 +42,8 @@ impl<'a> TextSampler<'a> {
         Ok(Self::of(learner, SampleBuilder::new(hierarchy)))
     }
 
-    /// Sets whether laws of growth are fitted to the patterns of cuts from every token, and starts
-    /// the sample afresh; as [`SampleBuilder::with_windows`].
+    /// Sets whether the patterns of cuts from every token are counted as well, and starts the sample
+    /// afresh; as [`SampleBuilder::with_windows`].
     #[must_use]
     pub fn with_windows(self, has_windows: bool) -> Self {
         Self::of(self.counter.learner, self.sample.with_windows(has_windows))

@@ -217,11 +217,11 @@ mod answers {
     /// Runs the subcommand and shows its answer.
     pub(super) fn run(args: &Args) -> Result<()> {
         let (path, json) = (&args.history, args.json);
-        if let Command::Import { file } = &args.command {
-            return show(&import(path, file)?, json);
-        }
         if path.is_dir() {
             bail!("--history {} is a directory: name a file", path.display());
+        }
+        if let Command::Import { file } = &args.command {
+            return show(&import(path, file)?, json);
         }
         let mut history = TrainingHistory::open_existing(path)?;
         match &args.command {

@@ -32,7 +32,7 @@ impl Engine {
 /// How distinct patterns are estimated.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Law {
-    /// Several laws of growth together.
+    /// What documents tell; of a run, several laws of growth together.
     Ensemble,
     /// Pitman and Yor's process, by maximum likelihood.
     PitmanYor,
@@ -45,7 +45,7 @@ pub(crate) enum Law {
 }
 
 impl Law {
-    /// Returns the single law that this names; `None` for several together.
+    /// Returns the single law that this names; `None` for the default.
     #[must_use]
     pub(crate) fn growth_law(self) -> Option<GrowthLaw> {
         match self {

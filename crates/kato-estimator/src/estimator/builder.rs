@@ -22,7 +22,8 @@ impl StorageEstimatorBuilder {
         self
     }
 
-    /// Sets one growth law instead of the ensemble.
+    /// Sets one growth law to estimate by. Default: what the documents of a sample tell; of a run,
+    /// several laws together.
     pub fn with_law(mut self, law: GrowthLaw) -> Self {
         self.law = Some(law);
         self

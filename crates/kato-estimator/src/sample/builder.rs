@@ -116,8 +116,8 @@ impl SampleBuilder {
         self
     }
 
-    /// Sets whether laws of growth are fitted to the patterns of cuts from every token, and starts
-    /// the sample afresh. Default: they are.
+    /// Sets whether the patterns of cuts from every token are counted as well, and starts the sample
+    /// afresh. Default: they are.
     ///
     /// Counting takes several times as long with them. Without, a small sample tells less of what
     /// lies beyond it; of a corpus that is counted whole nothing does.
@@ -153,6 +153,13 @@ impl SampleBuilder {
         self.levels
             .iter_mut()
             .for_each(|level| level.calls.set_part(part));
+        // Of a large document only what is in these was counted.
+        for (level, &shift) in self.levels.iter_mut().zip(&counted.call_slices) {
+            level.calls.narrow(shift);
+        }
+        for (level, &shift) in self.levels.iter_mut().zip(&counted.window_slices) {
+            level.windows.narrow(shift);
+        }
         let (mut calls, mut windows) = (0, 0);
         let learned = counted.learned.chunks(self.levels.len().max(1));
         for (document, learned) in counted.documents.iter().zip(learned) {

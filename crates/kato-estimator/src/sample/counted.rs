@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::gathered::Gathered;
 use crate::EstimatedHierarchy;
 use crate::hash::{HashTable, hash_text, hash_token, hash_tokens};
 use crate::path::Paths;
@@ -12,8 +13,6 @@ use crate::sketch::is_in_slice;
 
 /// Tokens of a document of which windows are counted at once.
 const MAX_TOKENS: usize = 1 << 17;
-/// Sightings of a document that are kept one by one.
-const MAX_SIGHTINGS: usize = 1 << 19;
 
 /// What some documents teach, made by a [`TextCounter`](crate::text_sampler::TextCounter).
 #[derive(Debug, Clone, Default)]
@@ -23,6 +22,10 @@ pub struct CountedDocuments {
     pub(super) learned: Vec<u64>,
     pub(super) calls: Vec<Sighting>,
     pub(super) windows: Vec<Sighting>,
+    /// Of each level, the slice of hashes that a document alone was too large for more of, as one in
+    /// 2^shift; nothing where none was.
+    pub(super) call_slices: Vec<u32>,
+    pub(super) window_slices: Vec<u32>,
     pub(super) paragraphs: Vec<(u64, u64)>,
     pub(super) lines: Vec<(u64, u64)>,
     /// Times that a token is part of a pattern.
@@ -89,13 +92,6 @@ struct OpenDocument {
     windows: Gathered,
 }
 
-/// Where the sightings of a document begin, and how many may come before they are summed up.
-#[derive(Debug, Clone, Default)]
-struct Gathered {
-    start: usize,
-    limit: usize,
-}
-
 impl DocumentCounter {
     pub(super) fn new(
         hierarchy: EstimatedHierarchy,
@@ -132,20 +128,36 @@ impl DocumentCounter {
         self.paths.paragraph(&self.hierarchy, tokens, &mut learned);
         drop(learned);
         if self.has_windows {
-            let open = &mut self.open;
-            open.paragraphs.push(tokens.to_vec());
-            open.waiting += tokens.len();
-            if open.waiting >= MAX_TOKENS {
-                self.count_windows();
+            // A long paragraph in pieces: what begins at the end of one is cut short there, which is
+            // little beside memory for windows of all of it.
+            for piece in tokens.chunks(MAX_TOKENS) {
+                self.open.paragraphs.push(piece.to_vec());
+                self.open.waiting += piece.len();
+                if self.open.waiting >= MAX_TOKENS {
+                    self.count_windows();
+                    self.sum_up();
+                }
             }
         }
+        self.sum_up();
+    }
+
+    /// Sums up what the open document has taught so far, where that is much.
+    fn sum_up(&mut self) {
         let Self {
             counted, slices, ..
         } = self;
-        let (calls, windows) = (&mut counted.calls, &mut counted.windows);
-        let max = self.max_patterns;
-        self.open.calls.sum_up(calls, &slices.calls, max);
-        self.open.windows.sum_up(windows, &slices.windows, max);
+        let CountedDocuments {
+            calls,
+            windows,
+            call_slices,
+            window_slices,
+            ..
+        } = counted;
+        let (open, max) = (&mut self.open, self.max_patterns);
+        open.calls.sum_up(calls, &slices.calls, call_slices, max);
+        open.windows
+            .sum_up(windows, &slices.windows, window_slices, max);
     }
 
     /// Counts the windows of the paragraphs that wait for it.
@@ -158,9 +170,13 @@ impl DocumentCounter {
             open,
             ..
         } = self;
-        let windows = &mut counted.windows;
+        let CountedDocuments {
+            windows,
+            window_slices,
+            ..
+        } = counted;
         paths.windows(hierarchy, &open.paragraphs, |level, name, n_symbols| {
-            if admits(&slices.windows, level, name) {
+            if admits(&slices.windows, window_slices, level, name) {
                 windows.push(Sighting::new(level, name, n_symbols));
             }
         });
@@ -226,6 +242,7 @@ fn learned<'a>(
     let CountedDocuments {
         learned,
         calls,
+        call_slices,
         vocabulary,
         ..
     } = counted;
@@ -233,7 +250,7 @@ fn learned<'a>(
         if let Some(learned) = learned.get_mut(first + level) {
             *learned += 1;
         }
-        if admits(&slices.calls, level, name) {
+        if admits(&slices.calls, call_slices, level, name) {
             calls.push(Sighting::new(level, name, n_symbols));
         }
         // Given at level 0 only. Tokens that no pattern holds are in no dictionary.
@@ -243,44 +260,12 @@ fn learned<'a>(
     }
 }
 
-/// Returns whether a slice of a level holds a name. A slice that is out of date is only larger.
-fn admits(slices: &[AtomicU32], level: usize, name: u64) -> bool {
+/// Returns whether the slice of a level holds a name: that of the sample, and that of these documents.
+/// One that is out of date is only larger.
+fn admits(slices: &[AtomicU32], own: &[u32], level: usize, name: u64) -> bool {
     let shift = slices.get(level).map(|shift| shift.load(Ordering::Relaxed));
-    shift.is_some_and(|shift| is_in_slice(name, shift))
-}
-
-impl Gathered {
-    fn from(start: usize) -> Self {
-        Self { start, limit: 0 }
-    }
-
-    /// Sums up the sightings of a document where they have become many. Of a level of which more
-    /// patterns are left than a sample counts, the smaller slices are kept that it will count.
-    fn sum_up(&mut self, sightings: &mut Vec<Sighting>, slices: &[AtomicU32], max_patterns: usize) {
-        if sightings.len() - self.start < self.limit.max(MAX_SIGHTINGS) {
-            return;
-        }
-        let mut of_document = sightings.split_off(self.start);
-        of_document.sort_unstable();
-        of_document.dedup_by(|next, kept| {
-            let is_same = (next.level, next.name) == (kept.level, kept.name);
-            if is_same {
-                kept.times = kept.times.saturating_add(next.times);
-            }
-            is_same
-        });
-        for (level, slice) in slices.iter().enumerate() {
-            let is_of = |seen: &Sighting| seen.level as usize == level;
-            let mut shift = slice.load(Ordering::Relaxed);
-            while of_document.iter().filter(|seen| is_of(seen)).count() > max_patterns {
-                shift += 1;
-                of_document.retain(|seen| !is_of(seen) || is_in_slice(seen.name, shift));
-            }
-            slice.fetch_max(shift, Ordering::Relaxed);
-        }
-        self.limit = 2 * of_document.len();
-        sightings.append(&mut of_document);
-    }
+    let own = own.get(level).copied().unwrap_or(0);
+    shift.is_some_and(|shift| is_in_slice(name, shift.max(own)))
 }
 
 impl Sighting {

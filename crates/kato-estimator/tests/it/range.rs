@@ -307,22 +307,26 @@ fn a_document_of_more_patterns_than_are_kept_is_counted_like_many() {
     let paragraphs: Vec<Vec<u32>> = (0..600)
         .map(|_| (0..2_000).map(|_| draws.below(50_000) as u32).collect())
         .collect();
-    let mut sample = SampleBuilder::new(EstimatedHierarchy::new([2, 2]).unwrap());
-    for _ in 0..2 {
-        sample.add(&paragraphs, 6_000_000);
-    }
-    let sample = sample.finish().unwrap();
-    // The last two chunks of a paragraph are one.
-    for (level, learns) in sample.levels.iter().zip([1_198_800, 599_400]) {
-        assert_eq!(level.learns, learns);
-        assert!(!level.is_exact);
-        // Both times all of what is kept was counted.
-        assert!(level.frequencies.iter().all(|(times, _)| times % 2 == 0));
-        let distinct = level.frequencies.distinct() as f64;
-        assert!(
-            (2.0 * distinct / learns as f64 - 1.0).abs() < 0.02,
-            "{distinct}"
-        );
+    // Of few that are kept, so little of a document is left that a sample itself would have kept all.
+    for (max_patterns, most) in [(1 << 18, 0.02), (1_000, 0.15)] {
+        let hierarchy = EstimatedHierarchy::new([2, 2]).unwrap();
+        let mut sample = SampleBuilder::new(hierarchy).with_max_patterns(max_patterns);
+        for _ in 0..2 {
+            sample.add(&paragraphs, 6_000_000);
+        }
+        let sample = sample.finish().unwrap();
+        // The last two chunks of a paragraph are one.
+        for (level, learns) in sample.levels.iter().zip([1_198_800, 599_400]) {
+            assert_eq!(level.learns, learns);
+            assert!(!level.is_exact);
+            // Both times all of what is kept was counted.
+            assert!(level.frequencies.iter().all(|(times, _)| times % 2 == 0));
+            let distinct = level.frequencies.distinct() as f64;
+            assert!(
+                (2.0 * distinct / learns as f64 - 1.0).abs() < most,
+                "{distinct} of {max_patterns} kept"
+            );
+        }
     }
 }
 

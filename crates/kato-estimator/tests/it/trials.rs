@@ -1,4 +1,4 @@
-//! Corpora that nobody tuned the estimator to, from `KATO_TRIAL_DIR`: one JSON Lines file each, as
+//! Corpora of many kinds, from `KATO_TRIAL_DIR`: one JSON Lines file each, as
 //! `benches/trial_corpora.py` makes them.
 
 use std::collections::BTreeSet;

@@ -1,6 +1,6 @@
 //! Files that are whole or not there.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io::{BufWriter, Write};
 #[cfg(unix)]
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,7 @@ use tempfile::{Builder, NamedTempFile};
 use super::RunError;
 
 /// Writes a file under another name, onto the disk, and then to its place: readers see the old one
-/// or all of the new one.
+/// or all of the new one. What is there and no file, such as a pipe or a device, is written to as it is.
 ///
 /// # Errors
 ///
@@ -22,7 +22,14 @@ pub fn write_whole(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
 ) -> Result<(), RunError> {
+    // A renaming would put a file in its place.
+    let is_stream = fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir());
     let attempt = || {
+        if is_stream {
+            let mut stream = BufWriter::new(OpenOptions::new().write(true).open(path)?);
+            write(&mut stream)?;
+            return stream.flush();
+        }
         let folder = path
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty());
@@ -81,4 +88,21 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, RunError> {
         path: path.to_owned(),
         reason: error.to_string(),
     })
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    #[test]
+    fn a_pipe_is_written_to_and_stays_one() -> Result<(), Box<dyn std::error::Error>> {
+        let (reader, writer) = std::io::pipe()?;
+        let path = format!("/proc/self/fd/{}", writer.as_raw_fd());
+        write_text(Path::new(&path), "whole")?;
+        drop(writer);
+        assert_eq!(std::io::read_to_string(reader)?, "whole");
+        Ok(())
+    }
 }
