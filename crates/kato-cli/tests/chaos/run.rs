@@ -237,7 +237,9 @@ impl<'a> Run<'a> {
             (_, None) => String::new(),
         };
         let mut arguments = session.arguments();
-        arguments.extend(["--batch", schedule.batch]);
+        if !matches!(self.backend, Backend::Embedded | Backend::Mongodb) {
+            arguments.extend(["--batch", schedule.batch]);
+        }
         if let Some(slowness) = &schedule.slowness {
             arguments.extend(slowness.arguments());
         }
