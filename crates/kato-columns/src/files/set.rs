@@ -43,6 +43,12 @@ impl ColumnSetWriter {
         Self { dir, written }
     }
 
+    /// Returns the directory.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// Creates the file of a column.
     ///
     /// # Errors
@@ -60,6 +66,18 @@ impl ColumnSetWriter {
     pub fn end(&mut self, name: &str, column: ColumnWriter) -> Result<(), FileError> {
         self.written.push((name.to_owned(), column.finish()?));
         Ok(())
+    }
+
+    /// Maps a column that was taken.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError::Damaged`] when there is none, and [`FileError::Io`].
+    pub fn map(&self, name: &str, damage: &Damage) -> Result<CheckedBytes, FileError> {
+        let path = self.dir.join(name);
+        let found = self.written.iter().find(|(written, _)| written == name);
+        let (_, column) = found.ok_or_else(|| FileError::damaged(&path, "it is not written"))?;
+        map(&path, column.bytes, column.checksums.clone().into(), damage)
     }
 
     /// Writes the checksums, waits until the disk has them, and returns the list of all columns.
@@ -136,5 +154,12 @@ impl ColumnSet {
             || Err(FileError::damaged(&self.dir.join(name), "it is not there")),
             |(_, column)| Ok(column.clone()),
         )
+    }
+
+    /// Returns all columns, each with its file.
+    pub fn into_columns(self) -> impl Iterator<Item = (PathBuf, CheckedBytes)> {
+        let Self { dir, columns } = self;
+        let columns = columns.into_iter();
+        columns.map(move |(name, column)| (dir.join(name), column))
     }
 }

@@ -85,7 +85,7 @@ pub(super) fn count_added(
 impl Added {
     /// Writes what was counted into a directory, and returns its header.
     pub(super) fn write(&self, store: &EmbeddedStore, dir: &Path) -> Result<Header, CountsError> {
-        let mut columns = Columns::new(dir.to_owned());
+        let mut columns = Columns::new(dir);
         let new = (self.n_symbols..self.head.symbols.len()).filter_map(|number| {
             // Numbers have 32 bits.
             self.head.symbols.text(SymbolId(number as u32))
@@ -96,7 +96,7 @@ impl Added {
         for (length, since) in trie.since().iter().enumerate() {
             write_since(&mut columns, length + 1, since)?;
         }
-        let checksums_crc32 = columns.write_checksums()?;
+        let list = columns.finish()?;
         let header = Header {
             format_version: LATER_VERSION,
             content: self.content.to_string(),
@@ -115,8 +115,8 @@ impl Added {
                 .collect(),
             counts: (1..=order).map(|n| trie.counts(n)).collect(),
             continuations: (1..=order).map(|n| trie.continuations(n)).collect(),
-            columns: columns.names(),
-            checksums_crc32,
+            columns: list.columns,
+            checksums_crc32: list.checksums_crc32,
         };
         header.write(dir)?;
         Ok(header)

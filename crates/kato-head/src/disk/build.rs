@@ -169,7 +169,7 @@ fn write(
 ) -> Result<Header, CountsError> {
     let scratch = ScratchDir::create_in(parent).map_err(CountsError::io("create", parent))?;
     let order = HeadOptions::default().order;
-    let columns = Columns::new(dir.to_owned());
+    let columns = Columns::new(dir);
     let counted = count(store, order, scratch.path(), options)?;
     let check = &|| options.check();
     let (mut written, counted, missing, content, can_grow) = match counted {
@@ -221,7 +221,7 @@ fn write(
         ngrams,
         counts,
     } = written;
-    let checksums_crc32 = columns.write_checksums()?;
+    let list = columns.finish()?;
     let header = Header {
         format_version: FORMAT_VERSION,
         content: content.digest.to_string(),
@@ -236,8 +236,8 @@ fn write(
         ngrams,
         counts,
         continuations,
-        columns: columns.names(),
-        checksums_crc32,
+        columns: list.columns,
+        checksums_crc32: list.checksums_crc32,
     };
     options.check()?;
     header.write(dir)?;

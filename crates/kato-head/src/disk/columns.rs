@@ -1,14 +1,11 @@
 //! The columns of counts: their names, written one after the other and mapped.
 
-use std::fs::File;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use kato_columns::files::{ColumnWriter, WrittenColumn, map};
+use kato_columns::files::{ColumnList, ColumnSetWriter, ColumnWriter};
 use kato_columns::{CheckedBytes, Damage};
 
 use super::CountsError;
-use super::files::CHECKSUMS;
 use crate::trie::numbers::{LARGE, Numbers, Width};
 use crate::trie::sums::{SUMS_BYTES, WrittenSums};
 use crate::trie::{LaterColumns, Level};
@@ -21,32 +18,25 @@ pub(super) fn name_of(length: usize, column: &str) -> String {
     format!("{length}.{column}")
 }
 
-/// Columns that were written, by name and in their order.
+/// Columns that are written, those of small numbers among them.
 #[derive(Debug)]
-pub(super) struct Columns {
-    dir: PathBuf,
-    written: Vec<(String, WrittenColumn)>,
-}
+pub(super) struct Columns(ColumnSetWriter);
 
 impl Columns {
-    pub(super) const fn new(dir: PathBuf) -> Self {
-        Self {
-            dir,
-            written: Vec::new(),
-        }
+    pub(super) fn new(dir: &Path) -> Self {
+        Self(ColumnSetWriter::new(dir))
     }
 
     pub(super) fn dir(&self) -> &Path {
-        &self.dir
+        self.0.dir()
     }
 
     pub(super) fn create(&self, name: &str) -> Result<ColumnWriter, CountsError> {
-        Ok(ColumnWriter::create(&self.dir.join(name))?)
+        Ok(self.0.create(name)?)
     }
 
     pub(super) fn end(&mut self, name: &str, column: ColumnWriter) -> Result<(), CountsError> {
-        self.written.push((name.to_owned(), column.finish()?));
-        Ok(())
+        Ok(self.0.end(name, column)?)
     }
 
     pub(super) fn small(&self, name: &str) -> Result<SmallWriter, CountsError> {
@@ -66,32 +56,12 @@ impl Columns {
 
     /// Maps a column that was written.
     pub(super) fn map(&self, name: &str, damage: &Damage) -> Result<CheckedBytes, CountsError> {
-        let path = self.dir.join(name);
-        let found = self.written.iter().find(|(written, _)| written == name);
-        let (_, column) = found.ok_or_else(|| CountsError::damaged(&path, "it is not written"))?;
-        let checksums = column.checksums.clone().into();
-        Ok(map(&path, column.bytes, checksums, damage)?)
+        Ok(self.0.map(name, damage)?)
     }
 
-    /// Returns names and bytes of all columns.
-    pub(super) fn names(&self) -> Vec<(String, u64)> {
-        let column = |(name, column): &(String, WrittenColumn)| (name.clone(), column.bytes);
-        self.written.iter().map(column).collect()
-    }
-
-    /// Writes the checksums of all columns, waits until the disk has them, and returns their own.
-    pub(super) fn write_checksums(&self) -> Result<u32, CountsError> {
-        let columns = self.written.iter();
-        let checksums = columns.flat_map(|(_, column)| &column.checksums);
-        let bytes: Vec<u8> = checksums.flat_map(|crc| crc.to_le_bytes()).collect();
-        let path = self.dir.join(CHECKSUMS);
-        let create = || {
-            let mut file = File::create_new(&path)?;
-            file.write_all(&bytes)?;
-            file.sync_all()
-        };
-        create().map_err(CountsError::io("write", &path))?;
-        Ok(crc32fast::hash(&bytes))
+    /// Writes the checksums, waits until the disk has them, and returns the list of all columns.
+    pub(super) fn finish(self) -> Result<ColumnList, CountsError> {
+        Ok(self.0.finish()?)
     }
 }
 

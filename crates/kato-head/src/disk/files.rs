@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use kato_columns::files::{read_sealed, write_sealed};
+use kato_columns::files::{ColumnList, read_sealed, write_sealed};
 use kato_store::visit::{ContentDigest, StoredContent};
 use kato_store::{EmbeddedStore, StoreError, Tombstones};
 use serde::{Deserialize, Serialize};
@@ -23,9 +23,6 @@ const DIR: &str = "head";
 
 /// The header's file in the directory of one set of counts.
 pub(super) const HEADER: &str = "HEAD";
-
-/// The file of all checksums there.
-pub(super) const CHECKSUMS: &str = "CHECKSUMS";
 
 /// What a set of counts consists of.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -124,6 +121,14 @@ impl Header {
     pub(super) fn own_sources(&self) -> Option<Vec<ContentDigest>> {
         let digests = self.sources.iter();
         digests.map(|text| ContentDigest::from_hex(text)).collect()
+    }
+
+    /// Returns the list of all columns.
+    pub(super) fn list(&self) -> ColumnList {
+        ColumnList {
+            columns: self.columns.clone(),
+            checksums_crc32: self.checksums_crc32,
+        }
     }
 
     /// Returns the number of n-grams of all lengths.

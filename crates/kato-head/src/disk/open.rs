@@ -1,17 +1,15 @@
 //! Finding the counts of a store, and mapping them.
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use kato_columns::files::{map, watch};
-use kato_columns::{BLOCK_BYTES, CheckedBytes, Damage};
+use kato_columns::Damage;
+use kato_columns::files::{ColumnSet, watch};
 use kato_store::visit::ContentDigest;
 use kato_store::{EmbeddedStore, PatternStore};
 
 use super::chain::{Chain, find_parts};
 use super::columns::{self, Has, TEXT_STARTS, TEXTS, sums};
-use super::files::{CHECKSUMS, Header, content_of};
+use super::files::{Header, content_of};
 use super::later::{MOST, count_later};
 use super::{BuildOptions, CountsError};
 use crate::collect::Missing;
@@ -162,7 +160,7 @@ fn check_content(chain: &Chain, n_levels: usize) -> Result<(), CountsError> {
 struct Opened {
     damage: Damage,
     /// By directory, those of the first counts first.
-    units: Vec<(PathBuf, BTreeMap<String, CheckedBytes>)>,
+    units: Vec<(PathBuf, ColumnSet)>,
 }
 
 impl Opened {
@@ -171,8 +169,10 @@ impl Opened {
         // Ahead of the maps, so that no write to one of them is missed.
         let damage = watch(&dirs);
         let units = chain.units().iter();
-        let units =
-            units.map(|(dir, header)| Ok((dir.clone(), map_columns(dir, header, &damage)?)));
+        let units = units.map(|(dir, header)| {
+            let columns = ColumnSet::open(dir, &header.list(), &damage)?;
+            Ok((dir.clone(), columns))
+        });
         Ok(Self {
             units: units.collect::<Result<_, CountsError>>()?,
             damage,
@@ -186,10 +186,7 @@ impl Opened {
 
     fn into_frozen(self) -> Frozen {
         let units = self.units.into_iter();
-        let columns = units.flat_map(|(dir, columns)| {
-            let columns = columns.into_iter();
-            columns.map(move |(name, column)| (dir.join(name), column))
-        });
+        let columns = units.flat_map(|(_, columns)| columns.into_columns());
         Frozen {
             damage: self.damage,
             columns: columns.collect(),
@@ -200,8 +197,7 @@ impl Opened {
     fn texts(&self) -> Result<Vec<String>, CountsError> {
         let mut all = Vec::new();
         for (dir, columns) in &self.units {
-            let find = |name: &str| find(dir, columns, name);
-            let (texts, starts) = (find(TEXTS)?, find(TEXT_STARTS)?);
+            let (texts, starts) = (columns.find(TEXTS)?, columns.find(TEXT_STARTS)?);
             let damaged = || CountsError::damaged(&dir.join(TEXTS), "it contradicts itself");
             let n = (starts.len() / 8).checked_sub(1).ok_or_else(damaged)?;
             let (starts, bytes) = (starts.view(), texts.view());
@@ -232,8 +228,8 @@ impl Opened {
             };
             let mut level = Level::default();
             let mut table = Vec::new();
-            for (number, (dir, columns)) in self.units.iter().enumerate() {
-                let mut find = |name: &str| find(dir, columns, name);
+            for (number, (_, columns)) in self.units.iter().enumerate() {
+                let mut find = |name: &str| Ok(columns.find(name)?);
                 if number == 0 {
                     let has = Has::Continuations;
                     level = columns::level(n, n == order, header.symbol_bytes, has, &mut find)?;
@@ -263,45 +259,4 @@ impl Opened {
         let counts = header.counts[..order].to_vec();
         Ok(Trie::from_parts(levels, counts, continuations, tables))
     }
-}
-
-fn find(
-    dir: &Path,
-    columns: &BTreeMap<String, CheckedBytes>,
-    name: &str,
-) -> Result<CheckedBytes, CountsError> {
-    let column = columns.get(name).cloned();
-    column.ok_or_else(|| CountsError::damaged(&dir.join(name), "it is not there"))
-}
-
-/// Maps the columns of a directory.
-fn map_columns(
-    dir: &Path,
-    header: &Header,
-    damage: &Damage,
-) -> Result<BTreeMap<String, CheckedBytes>, CountsError> {
-    let path = dir.join(CHECKSUMS);
-    let bytes = fs::read(&path).map_err(CountsError::io("read", &path))?;
-    let n_blocks =
-        |bytes: u64| usize::try_from(bytes.div_ceil(BLOCK_BYTES as u64)).unwrap_or(usize::MAX);
-    let sizes = header.columns.iter().map(|(_, bytes)| n_blocks(*bytes));
-    let expected = sizes.fold(0usize, usize::saturating_add);
-    if crc32fast::hash(&bytes) != header.checksums_crc32
-        || Some(bytes.len()) != expected.checked_mul(4)
-    {
-        return Err(CountsError::damaged(&path, "its checksum does not match"));
-    }
-    let crcs = bytes.as_chunks().0.iter();
-    let mut checksums = crcs.map(|&crc| u32::from_le_bytes(crc));
-    let mut columns = BTreeMap::new();
-    for (name, bytes) in &header.columns {
-        let of_column: Box<[u32]> = checksums.by_ref().take(n_blocks(*bytes)).collect();
-        // Names are those of files in the directory and nowhere else.
-        if name.contains(['/', '\\']) {
-            return Err(CountsError::damaged(&path, "a column has another place"));
-        }
-        let column = map(&dir.join(name), *bytes, of_column, damage)?;
-        columns.insert(name.clone(), column);
-    }
-    Ok(columns)
 }
