@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use kato_neural::burn::tensor::Device;
-use kato_neural::checkpoint::{CheckpointKind, checkpoints, latest};
+use kato_neural::checkpoint::best_or_latest;
 use kato_neural::run::RunFolder;
 use serde::Serialize;
 
@@ -232,18 +232,7 @@ pub(crate) fn load_model(
     device: &Device,
 ) -> Result<(Microformer, u64), MicrobesError> {
     let model = fresh_model(settings, n_outputs, device);
-    let folder = folder.join(Files::CHECKPOINTS);
-    let has_best = checkpoints(&folder)?
-        .iter()
-        .any(|place| place.kind == CheckpointKind::Best);
-    let found = latest(
-        &folder,
-        if has_best {
-            CheckpointKind::Best
-        } else {
-            CheckpointKind::Step
-        },
-    )?;
+    let found = best_or_latest(&folder.join(Files::CHECKPOINTS))?;
     let model = found.checkpoint.load_model(model)?;
     Ok((model, found.checkpoint.progress().step))
 }

@@ -8,7 +8,7 @@ mod snapshot;
 mod write;
 
 pub use background::{CheckpointWriter, WriterOptions, WriterStatistics};
-pub use folder::{CheckpointPath, Latest, checkpoints, latest};
+pub use folder::{CheckpointPath, Latest, best_or_latest, checkpoints, latest};
 pub use manifest::{Progress, SCHEMA_VERSION};
 pub use read::{Checkpoint, read_weights};
 pub use snapshot::{CheckpointKind, TrainerSnapshot};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use kato_neural::Pass;
 use kato_neural::burn::tensor::{Device, Tensor, TensorData};
-use kato_neural::checkpoint::{CheckpointKind, checkpoints, latest};
+use kato_neural::checkpoint::best_or_latest;
 use kato_neural::layers::Feed;
 use serde::Serialize;
 
@@ -60,18 +60,7 @@ impl Trained {
         let (vocabulary, words) = read_words(&folder.join(Files::PREPARED))?;
         let device = Device::flex();
         let model = fresh_model(&settings, words.dims(), words.len(), &device);
-        let folder = folder.join(Files::CHECKPOINTS);
-        let has_best = checkpoints(&folder)?
-            .iter()
-            .any(|place| place.kind == CheckpointKind::Best);
-        let found = latest(
-            &folder,
-            if has_best {
-                CheckpointKind::Best
-            } else {
-                CheckpointKind::Step
-            },
-        )?;
+        let found = best_or_latest(&folder.join(Files::CHECKPOINTS))?;
         let model = found.checkpoint.load_model(model)?;
         let step = found.checkpoint.progress().step;
         Ok(Self {

@@ -119,3 +119,19 @@ pub fn latest(folder: &Path, kind: CheckpointKind) -> Result<Latest, Error> {
     // The newest one's damage says more than that there is none.
     Err(passed_over.into_iter().next().unwrap_or(missing))
 }
+
+/// Reads the best checkpoint, or the newest step where none was judged yet.
+///
+/// # Errors
+///
+/// As [`latest`]: where there is a best one and it is damaged, a step is no substitute.
+pub fn best_or_latest(folder: &Path) -> Result<Latest, Error> {
+    let has_best = checkpoints(folder)?
+        .iter()
+        .any(|place| place.kind == CheckpointKind::Best);
+    let kind = match has_best {
+        true => CheckpointKind::Best,
+        false => CheckpointKind::Step,
+    };
+    latest(folder, kind)
+}
