@@ -252,14 +252,20 @@ fn what_is_there_is_never_replaced_and_a_writer_is_not_disturbed() {
     assert!(!out.exists());
 }
 
-#[test]
-fn what_was_deleted_stays_away_from_what_is_salvaged() {
-    let (_dir, kb, lessons) = three();
-    let store = EmbeddedStore::open_with(&kb, never_rewriting(EmbeddedOptions::default())).unwrap();
+/// Purges the first lesson of a knowledge base, whose segments stay.
+fn with_one_purged(kb: &Path, lessons: &Lessons) -> EmbeddedStore {
+    let store = EmbeddedStore::open_with(kb, never_rewriting(EmbeddedOptions::default())).unwrap();
     let mut tombstones = vec![Tombstones::default(); 2];
     tombstones[0].purge(lessons.name(0));
     let doomed = [vec![lessons.name(0)], Vec::new()];
     store.bury(tombstones, &doomed, store.checkpoint()).unwrap();
+    store
+}
+
+#[test]
+fn what_was_deleted_stays_away_from_what_is_salvaged() {
+    let (_dir, kb, lessons) = three();
+    let store = with_one_purged(&kb, &lessons);
     let expected = counts(&store);
     drop(store);
     let (report, store) = salvaged(&kb);
@@ -284,11 +290,7 @@ fn what_was_deleted_stays_away_from_what_is_salvaged() {
 #[test]
 fn where_it_is_lost_what_was_deleted_tombstones_still_tell() {
     let (_dir, kb, lessons) = three();
-    let store = EmbeddedStore::open_with(&kb, never_rewriting(EmbeddedOptions::default())).unwrap();
-    let mut tombstones = vec![Tombstones::default(); 2];
-    tombstones[0].purge(lessons.name(0));
-    let doomed = [vec![lessons.name(0)], Vec::new()];
-    store.bury(tombstones, &doomed, store.checkpoint()).unwrap();
+    let store = with_one_purged(&kb, &lessons);
     let expected = counts(&store);
     store
         .forget(&[vec![lessons.name(1)], Vec::new()], json!("forgotten"))
