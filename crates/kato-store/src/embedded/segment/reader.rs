@@ -147,17 +147,14 @@ impl Segment {
         rows: Vec<Vec<u32>>,
         counts: &[NodeTotals],
     ) -> Result<Self, StoreError> {
-        let mut runs = self.deleted.runs().to_vec();
-        runs.push(DeletedRun(rows));
-        let nothing = vec![NodeTotals::default(); self.nodes.len()];
         let mut totals = match self.deleted.is_empty() {
-            true => nothing,
+            true => vec![NodeTotals::default(); self.nodes.len()],
             false => self.deleted.totals().to_vec(),
         };
         for (totals, more) in totals.iter_mut().zip(counts) {
             totals.add(more);
         }
-        self.with_deleted(runs, totals)
+        self.with_more_deleted(&self.deleted, vec![DeletedRun(rows)], totals)
     }
 
     /// Returns the segment without what some deletions took, which counted so much; it shares the file with
@@ -167,8 +164,17 @@ impl Segment {
         runs: Vec<DeletedRun>,
         totals: Vec<NodeTotals>,
     ) -> Result<Self, StoreError> {
+        self.with_more_deleted(&Deleted::default(), runs, totals)
+    }
+
+    fn with_more_deleted(
+        &self,
+        before: &Deleted,
+        more: Vec<DeletedRun>,
+        totals: Vec<NodeTotals>,
+    ) -> Result<Self, StoreError> {
         let held: Vec<NodeTotals> = self.all_totals().collect();
-        let deleted = Deleted::new(self.digest, runs, totals, &held);
+        let deleted = before.and(self.digest, more, totals, &held);
         let deleted = deleted.ok_or_else(|| self.corrupt("what is deleted of it is not in it"))?;
         Ok(Self {
             deleted,
