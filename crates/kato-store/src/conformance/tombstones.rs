@@ -76,6 +76,21 @@ pub fn tombstones_belong_to_a_commit(fixture: &impl Fixture) {
         .expect("patterns can be forgotten");
     let store = fixture.reopen(store);
     assert_eq!(kept(&store), tombstones);
+    // An export has them, and an import takes them over: once more, and of what is gone.
+    let copy = create(fixture, &NODES);
+    let export = |store: &dyn PatternStore| {
+        let mut lines = Vec::new();
+        let node = KnowledgeBase::new(store, NODES[0]).expect("the node is there");
+        node.export(&mut lines).expect("patterns can be exported");
+        lines
+    };
+    let lines = export(&store);
+    for times in 1..3 {
+        let node = KnowledgeBase::new(&copy, NODES[0]).expect("the node is there");
+        node.import(&lines[..]).expect("an export can be imported");
+        assert_eq!(kept(&copy)[0], tombstones[0], "{times}");
+        assert_eq!(export(&copy) == lines, times == 1);
+    }
     // An import learns, too, and all or nothing of it.
     let mut lines = Vec::new();
     let donor = create(fixture, &NODES);

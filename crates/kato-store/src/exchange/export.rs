@@ -2,26 +2,29 @@
 
 use std::io::Write;
 
-use kato_model::Symbol;
+use kato_model::{PatternName, Symbol};
 
 use super::ExchangeError;
 use super::check::Check;
 use crate::contract::Scan;
-use crate::{StoreError, StoredPattern};
+use crate::{StoreError, StoredPattern, Tombstone, Tombstones};
 
 /// Number of bytes that are written at once, so that the caller's writer needs no buffer.
 const CHUNK_BYTES: usize = 1 << 18;
 
-/// Writes patterns in the order of the scan and returns their number.
+/// Writes patterns in the order of the scan, and the tombstones of those that there are none of; returns the
+/// number of patterns.
 pub(crate) fn export(
     patterns: Scan<'_, StoredPattern>,
+    mut tombstones: Tombstones,
     mut out: impl Write,
 ) -> Result<u64, ExchangeError> {
     let mut lines = Lines::default();
     let mut patterns_written = 0;
     for pattern in patterns {
         let pattern = pattern?;
-        lines.push(&pattern)?;
+        lines.push(&pattern, tombstones.get(&pattern.name))?;
+        tombstones.raise(&pattern.name);
         patterns_written += 1;
         if lines.bytes.len() >= CHUNK_BYTES {
             out.write_all(&lines.bytes)
@@ -31,6 +34,9 @@ pub(crate) fn export(
                 })?;
             lines.bytes.clear();
         }
+    }
+    for (name, tombstone) in tombstones.iter() {
+        lines.push_tombstone(name, tombstone);
     }
     out.write_all(&lines.bytes)
         .and_then(|()| out.flush())
@@ -42,7 +48,7 @@ pub(crate) fn export(
 }
 
 /// A buffer of lines. Its lines are those of `PatternRecord::to_json`, made without building the
-/// record, which takes three times as long; a test keeps them equal.
+/// record, which takes three times as long; a test keeps them equal. A tombstone is a key more.
 #[derive(Debug, Default)]
 struct Lines {
     bytes: Vec<u8>,
@@ -51,7 +57,11 @@ struct Lines {
 
 impl Lines {
     /// Appends the line of a pattern, after checking its name and its emotives.
-    fn push(&mut self, pattern: &StoredPattern) -> Result<(), StoreError> {
+    fn push(
+        &mut self,
+        pattern: &StoredPattern,
+        tombstone: Option<Tombstone>,
+    ) -> Result<(), StoreError> {
         // Everything that can be refused is refused before the first byte, so that the buffer never
         // holds a part of a line.
         self.check.check(pattern)?;
@@ -89,8 +99,22 @@ impl Lines {
         }
         self.bytes.extend_from_slice(b"],\"metadata\":");
         self.push_json(&pattern.metadata);
+        if let Some(tombstone) = tombstone {
+            self.bytes.extend_from_slice(b",\"tombstone\":");
+            self.push_json(&tombstone);
+        }
         self.bytes.extend_from_slice(b"}\n");
         Ok(())
+    }
+
+    /// Appends the line of a tombstone that stands alone.
+    fn push_tombstone(&mut self, name: PatternName, tombstone: Tombstone) {
+        write(
+            &mut self.bytes,
+            format_args!("{{\"name\":\"{name}\",\"tombstone\":"),
+        );
+        self.push_json(&tombstone);
+        self.bytes.extend_from_slice(b"}\n");
     }
 
     /// Appends a value as JSON.

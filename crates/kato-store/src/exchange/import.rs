@@ -4,11 +4,15 @@ use std::io::{BufRead, Read};
 
 use kato_model::batch::BatchSymbol;
 use kato_model::emotives::EmotiveWindow;
-use kato_model::{AttributeLimits, Attributes, EmotiveMap, Event, LearnBatch, PatternRecord};
+use kato_model::{
+    AttributeLimits, Attributes, EmotiveMap, Event, LearnBatch, PatternName, PatternRecord,
+};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
 
 use super::ExchangeError;
 use crate::contract::StagedBatch;
-use crate::{PatternStore, StoreError, Tombstones};
+use crate::{PatternStore, StoreError, Tombstone, Tombstones};
 
 /// Bytes of memory of a batch above which it is staged.
 const BATCH_BYTES: usize = 64 << 20;
@@ -78,6 +82,16 @@ pub(crate) fn import(
         if text.is_empty() {
             continue;
         }
+        let buried = Buried::of_line(text);
+        if let Some(Buried {
+            name, tombstone, ..
+        }) = buried
+        {
+            import.imported.set(name, tombstone);
+        }
+        if buried.is_some_and(|buried| !buried.is_held) {
+            continue;
+        }
         let record = PatternRecord::from_json(text).map_err(|error| ExchangeError::Record {
             line,
             source: Box::new(error),
@@ -92,6 +106,29 @@ pub(crate) fn import(
     }
 }
 
+/// The tombstone in a line.
+#[derive(Debug, Clone, Copy, Deserialize)]
+struct Buried {
+    name: PatternName,
+    tombstone: Tombstone,
+    /// Whether the line has the pattern as well.
+    #[serde(default, rename = "pattern_data", deserialize_with = "is_there")]
+    is_held: bool,
+}
+
+impl Buried {
+    /// Reads the tombstone of a line; `None` if it has none, or is no record.
+    fn of_line(text: &str) -> Option<Self> {
+        // Nearly no line has one, and reading each twice would take twice as long.
+        let may_have = text.contains("\"tombstone\"");
+        may_have.then(|| serde_json::from_str(text).ok()).flatten()
+    }
+}
+
+fn is_there<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    IgnoredAny::deserialize(deserializer).map(|_| true)
+}
+
 /// An import in progress. Dropping it abandons what was added.
 pub(crate) struct Import<'a> {
     store: &'a dyn PatternStore,
@@ -101,7 +138,10 @@ pub(crate) struct Import<'a> {
     batch_symbols: u64,
     staged: Vec<StagedBatch>,
     patterns: u64,
+    /// Those of the store, which refuse what they name.
     tombstones: Tombstones,
+    /// Those that come with the patterns.
+    imported: Tombstones,
 }
 
 impl<'a> Import<'a> {
@@ -118,13 +158,14 @@ impl<'a> Import<'a> {
             staged: Vec::new(),
             patterns: 0,
             tombstones: store.tombstones(node_idx)?,
+            imported: Tombstones::default(),
         })
     }
 
     /// Adds a pattern to the batch, after staging the batch if it is full.
     pub(crate) fn push(&mut self, record: PatternRecord) -> Result<(), StoreError> {
         let name = record.pattern.name();
-        if self.tombstones.get(&name).is_some() {
+        if self.tombstones.get(&name).is_some() && self.imported.get(&name).is_none() {
             return Err(StoreError::Retired {
                 node: self.store.nodes()[self.node_idx].clone(),
                 pattern: name,
@@ -178,9 +219,24 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
+    /// Gives the store the tombstones that came, ahead of their patterns: should the process end in between, none
+    /// of these was ever shown, and the import can be given again.
+    fn bury_imported(&mut self) -> Result<(), StoreError> {
+        if self.imported.is_empty() {
+            return Ok(());
+        }
+        let mut all = Tombstones::of_store(self.store)?;
+        for (name, tombstone) in self.imported.iter() {
+            all[self.node_idx].set(name, tombstone);
+        }
+        let no_names = vec![Vec::new(); all.len()];
+        self.store.bury(all, &no_names, self.store.checkpoint())
+    }
+
     /// Commits all that was staged and returns the number of patterns.
     pub(crate) fn commit(mut self) -> Result<u64, StoreError> {
         self.stage()?;
+        self.bury_imported()?;
         // An import is no part of training, so the training position stays.
         self.store.commit(self.staged, self.store.checkpoint())?;
         Ok(self.patterns)
