@@ -39,4 +39,26 @@ impl Dropped {
         self.single_token_chunks += other.single_token_chunks;
         self.single_name_tails += other.single_name_tails;
     }
+
+    /// Returns what is left without what a part left out; `None` if that is more of something.
+    #[must_use]
+    pub fn checked_sub(&self, part: &Self) -> Option<Self> {
+        Some(Self {
+            short_paragraphs: self.short_paragraphs.checked_sub(part.short_paragraphs)?,
+            short_paragraph_chars: self
+                .short_paragraph_chars
+                .checked_sub(part.short_paragraph_chars)?,
+            heading_chars: self.heading_chars.checked_sub(part.heading_chars)?,
+            tokens_over_limit: self.tokens_over_limit.checked_sub(part.tokens_over_limit)?,
+            short_run_tokens: self.short_run_tokens.checked_sub(part.short_run_tokens)?,
+            short_sentences: self.short_sentences.checked_sub(part.short_sentences)?,
+            short_sentence_tokens: self
+                .short_sentence_tokens
+                .checked_sub(part.short_sentence_tokens)?,
+            single_token_chunks: self
+                .single_token_chunks
+                .checked_sub(part.single_token_chunks)?,
+            single_name_tails: self.single_name_tails.checked_sub(part.single_name_tails)?,
+        })
+    }
 }

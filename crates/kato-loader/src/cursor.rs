@@ -51,6 +51,21 @@ impl Counts {
         self.filtered += filtered;
         self.bad += bad;
     }
+
+    /// Returns the counts without those of a part; `None` if that has more of something.
+    #[must_use]
+    pub fn checked_sub(&self, part: &Self) -> Option<Self> {
+        Some(Self {
+            records: self.records.checked_sub(part.records)?,
+            documents: self.documents.checked_sub(part.documents)?,
+            passed_over: self.passed_over.checked_sub(part.passed_over)?,
+            not_sampled: self.not_sampled.checked_sub(part.not_sampled)?,
+            blank: self.blank.checked_sub(part.blank)?,
+            short: self.short.checked_sub(part.short)?,
+            filtered: self.filtered.checked_sub(part.filtered)?,
+            bad: self.bad.checked_sub(part.bad)?,
+        })
+    }
 }
 
 /// A position between two documents of a corpus.

@@ -4,6 +4,7 @@
 mod described;
 #[cfg(test)]
 mod tests;
+mod without;
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -121,6 +121,12 @@ pub enum RunsError {
     /// A run was not trained to its end. What was committed is safe.
     #[error(transparent)]
     Train(#[from] TrainError),
+    /// Files cannot be taken out of what a knowledge base has learned.
+    #[error("nothing was forgotten: {reason}")]
+    NotForgettable {
+        /// Why not.
+        reason: String,
+    },
     /// Patterns cannot be exported or imported.
     #[error("failed to transfer the patterns of {}", path.display())]
     Exchange {
@@ -149,6 +155,7 @@ impl RunsError {
             Self::Io { source, .. } => ErrorKind::of_io(source.kind()),
             Self::Store { source, .. } | Self::Open(source) => source.kind(),
             Self::Train(error) => error.kind(),
+            Self::NotForgettable { .. } => ErrorKind::Conflict,
             Self::Exchange { source, .. } => source.kind(),
             Self::Unknown { .. } | Self::NoPlace { .. } | Self::NoExport { .. } => {
                 ErrorKind::NotFound

@@ -5,6 +5,7 @@
 //! * [`Runs`] manages the runs of a place; a [`Run`] is one of them, as it is found.
 //! * [`TrainingRun`] begins a run at its [`Destination`], or goes on with it, and trains; it keeps
 //!   its [`RunManifest`], the description of a run, in a [`ManifestFile`].
+//! * [`forget`] takes files out of what a knowledge base has learned.
 //! * [`Archive`] is an exported run, which any store can import.
 //! * [`RunPlace`] is the contract of other places of runs, and [`RunFacts`] brings their manifests
 //!   up to date.
@@ -16,6 +17,7 @@ mod directory;
 mod disk;
 mod error;
 mod facts;
+mod forgetting;
 mod lock;
 pub mod manifest;
 mod manifest_file;
@@ -33,6 +35,7 @@ pub use archive::Archive;
 pub use destination::Destination;
 pub use error::RunsError;
 pub use facts::{RunFacts, run_name_like};
+pub use forgetting::{Forgotten, forget};
 /// What teaches the nodes of a server, for a [`Destination`] over a backend of one's own settings.
 #[cfg(feature = "remote")]
 pub use kato_remote as remote;

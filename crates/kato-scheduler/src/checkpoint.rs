@@ -58,6 +58,17 @@ impl Counters {
         self.tokens += other.tokens;
         self.dropped.merge(&other.dropped);
     }
+
+    /// Returns the counts without those of a part; `None` if that has more of something.
+    fn checked_sub(&self, part: &Self) -> Option<Self> {
+        Some(Self {
+            documents: self.documents.checked_sub(part.documents)?,
+            failed: self.failed.checked_sub(part.failed)?,
+            failures: self.failures.checked_sub(&part.failures)?,
+            tokens: self.tokens.checked_sub(part.tokens)?,
+            dropped: self.dropped.checked_sub(&part.dropped)?,
+        })
+    }
 }
 
 impl Checkpoint {
@@ -80,6 +91,19 @@ impl Checkpoint {
         // held out. Saturating, because a checkpoint is data from outside and need not add up.
         let taken = self.counters.documents + self.counters.failed;
         self.cursor.documents().saturating_sub(taken)
+    }
+
+    /// Returns the checkpoint of a run without what a part of its corpus taught: of the corpus that is left, at
+    /// the position in it. `None` if more became of the part than of all.
+    #[must_use]
+    pub fn without(&self, part: &Self, corpus: CorpusIdentity, position: Cursor) -> Option<Self> {
+        let counts = self.cursor.counts().checked_sub(&part.cursor.counts())?;
+        Some(Self {
+            corpus,
+            cursor: position.with_counts(counts),
+            counters: self.counters.checked_sub(&part.counters)?,
+            ..self.clone()
+        })
     }
 
     /// Reads a store's checkpoint; `None` where nothing was ever committed.

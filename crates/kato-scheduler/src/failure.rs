@@ -100,6 +100,15 @@ impl FailureCounts {
         self.refused += other.refused;
         self.worker_died += other.worker_died;
     }
+
+    /// Returns the counts without those of a part; `None` if that has more of something.
+    pub(crate) fn checked_sub(&self, part: &Self) -> Option<Self> {
+        Some(Self {
+            unlearnable: self.unlearnable.checked_sub(part.unlearnable)?,
+            refused: self.refused.checked_sub(part.refused)?,
+            worker_died: self.worker_died.checked_sub(part.worker_died)?,
+        })
+    }
 }
 
 /// A document that has failed for good: an entry of the ledger.

@@ -6,6 +6,7 @@
 )]
 
 mod archive;
+mod forgetting;
 mod manage;
 mod manifest;
 #[cfg(feature = "mongodb")]

@@ -8,7 +8,7 @@ use super::forget::Found;
 use super::staged::StagedSegment;
 use super::{EmbeddedStore, Generation, open_durably};
 use crate::contract::check_node_count;
-use crate::{PatternStore, StoreError, StoredPattern};
+use crate::{PatternStore, StoreError, StoredPattern, Tombstone};
 
 /// Patterns that are taken back at a time: some ten megabytes.
 const CHUNK_PATTERNS: usize = 1 << 16;
@@ -20,8 +20,8 @@ const UNKNOWN_REST: &str =
 impl EmbeddedStore {
     /// Takes back every learn call that another store of the same nodes holds, and keeps the checkpoint given,
     /// as one commit: patterns, totals and counts of symbols are then those of a knowledge base that never
-    /// learned them. Vectors and documents stay. What is known of a pattern beside its counts has to be the
-    /// same with and without.
+    /// learned them. Vectors and documents stay, and what was purged is gone already. What is known of a pattern
+    /// beside its counts has to be the same with and without.
     ///
     /// Cost: a look-up of each of its patterns in every segment, and a segment of those that were learned
     /// elsewhere as well. Memory: 8 bytes for each pattern that is taken back, and those that stay.
@@ -115,6 +115,8 @@ impl EmbeddedStore {
             reason,
         };
         let names: Vec<PatternName> = patterns.iter().map(|pattern| pattern.name).collect();
+        let tombstones = next.manifest.tombstones.get(node_idx);
+        let is_purged = |name| tombstones.and_then(|it| it.get(name)) == Some(Tombstone::Purged);
         let mut held = vec![0_u64; patterns.len()];
         for (segment, taken) in next.segments.iter().zip(taken) {
             taken.find(segment, node_idx, &names, |idx, record| {
@@ -128,6 +130,11 @@ impl EmbeddedStore {
         }
         let mut remaining = Vec::with_capacity(held.len());
         for (idx, held) in held.into_iter().enumerate() {
+            // All of it went, and nobody has learned it since.
+            if held == 0 && is_purged(&names[idx]) {
+                remaining.push(0);
+                continue;
+            }
             let rest = held.checked_sub(patterns[idx].frequency);
             // A sum that has stopped at the largest number does not say what was added.
             let rest = rest.filter(|_| held < u64::MAX);

@@ -5,7 +5,7 @@ use std::fs;
 
 use kato_store::conformance::Lessons;
 use kato_store::embedded::EmbeddedOptions;
-use kato_store::{EmbeddedStore, PatternStore};
+use kato_store::{EmbeddedStore, MemoryStore, PatternStore};
 use serde_json::json;
 
 use super::{Everything, Files, files, open_and_read, read_everything, write};
@@ -145,7 +145,7 @@ fn check_every_operation(mut options: EmbeddedOptions) {
     let store =
         EmbeddedStore::create_with(dir.path(), &["node0", "node1"], json!(null), options).unwrap();
     let doomed = [vec![lessons.name(0)], vec![lessons.name(9)]];
-    let operations: [(&str, &dyn Fn()); 11] = [
+    let operations: [(&str, &dyn Fn()); 12] = [
         ("first commit", &|| {
             commit(&store, &lessons, &[0, 1, 8], json!(1))
         }),
@@ -162,6 +162,12 @@ fn check_every_operation(mut options: EmbeddedOptions) {
         }),
         ("commit after a merge", &|| {
             commit(&store, &lessons, &[6], json!(5))
+        }),
+        // One of them was learned twice, and stays.
+        ("taking lessons back", &|| {
+            let taken = MemoryStore::new(&["node0", "node1"], json!(null));
+            commit(&taken, &lessons, &[1, 8], json!(null));
+            store.unlearn(&taken, json!(6)).unwrap();
         }),
         ("forgetting", &|| store.forget(&doomed, json!(6)).unwrap()),
         ("commit after that", &|| {
