@@ -11,6 +11,7 @@ pub(crate) mod count;
 pub(crate) mod datasets;
 pub(crate) mod estimate;
 pub(crate) mod evaluate;
+pub(crate) mod forget;
 pub(crate) mod generate;
 pub(crate) mod hardware;
 pub(crate) mod history;

@@ -9,9 +9,9 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 #[cfg(feature = "cluster")]
 use crate::commands::cluster;
 use crate::commands::{
-    analyze, bench, cleanup, completions, corpus, count, datasets, estimate, evaluate, generate,
-    hardware, history, index, inspect, man, next, plan, predict, retire, runs, salvage, score,
-    serve, trace, train, tune,
+    analyze, bench, cleanup, completions, corpus, count, datasets, estimate, evaluate, forget,
+    generate, hardware, history, index, inspect, man, next, plan, predict, retire, runs, salvage,
+    score, serve, trace, train, tune,
 };
 use crate::exit::{EXIT_CODES, failed};
 use crate::logging::LogArgs;
@@ -67,6 +67,7 @@ enum Command {
     Cleanup(cleanup::Args),
     Retire(retire::Args),
     Purge(retire::PurgeArgs),
+    Forget(forget::Args),
     Estimate(Box<estimate::Args>),
     Plan(Box<plan::Args>),
     Tune(Box<tune::Args>),
@@ -129,6 +130,7 @@ impl Program {
             Command::Cleanup(args) => cleanup::main(&args),
             Command::Retire(args) => retire::main(&args),
             Command::Purge(args) => retire::purge_main(&args),
+            Command::Forget(args) => forget::main(&args),
             Command::Estimate(mut args) => estimate::main(&mut args),
             Command::Plan(mut args) => plan::main(&mut args),
             Command::Tune(mut args) => tune::main(&mut args),

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use crate::header::{Position, read_chain, units_dir};
+use kato_columns::files::{lock, remove};
+
+use crate::header::{Position, name, read_chain, units_dir};
 use crate::spans::{Span, spans};
 use crate::unit::{Rows, Unit};
 use crate::{DocumentRef, OccurrencesError, Shape, Written};
@@ -31,6 +33,23 @@ impl Occurrences {
     #[must_use]
     pub fn are_kept(kb: &Path) -> bool {
         units_dir(kb).is_dir()
+    }
+
+    /// Removes what is there, as where documents were taken out of what was learned; returns whether anything was.
+    ///
+    /// # Errors
+    ///
+    /// [`OccurrencesError::File`] when somebody writes them, or they cannot be removed.
+    pub fn remove(kb: &Path) -> Result<bool, OccurrencesError> {
+        let dir = units_dir(kb);
+        if !dir.is_dir() {
+            return Ok(false);
+        }
+        let _lock = lock(&dir)?;
+        // First of all: without the first unit nobody reads the others.
+        remove(&dir.join(name(&Position::default())))?;
+        remove(&dir)?;
+        Ok(true)
     }
 
     /// Opens what is there; `None` if nothing is.

@@ -87,17 +87,25 @@ pub fn forget(
         .allow_empty()
         .build()
         .map_err(TrainError::Load)?;
-    let places = was.corpus.places_of(&loader.identity());
+    let files = loader.identity();
+    // What was read from a pipe, or from a server that vouches for nothing, may be anything now.
+    if let Some(file) = files.files().iter().find(|file| file.fingerprint.is_none()) {
+        return Err(refused(format!(
+            "nobody can tell whether `{}` is what was learned",
+            file.name
+        )));
+    }
+    let places = was.corpus.places_of(&files);
     let places = places.map_err(|problems| refused(problems.join("; ")))?;
     let corpus = was.corpus.without(&places);
     let is_nothing_left = corpus.files().is_empty();
-    let end = match is_nothing_left {
-        true => Cursor::default(),
-        false => position_without(&was, &places, || {
-            let builder = open(StreamingDatasetLoader::builder_of(&corpus));
-            Ok(builder.build().map_err(TrainError::Load)?.end())
-        })?,
-    };
+    let end = position_without(&was, &places, || {
+        if is_nothing_left {
+            return Ok(Cursor::default());
+        }
+        let builder = open(StreamingDatasetLoader::builder_of(&corpus));
+        Ok(builder.build().map_err(TrainError::Load)?.end())
+    })?;
 
     let scratch = ScratchDir::create_in(store.dir())
         .map_err(RunsError::io("create a directory in", store.dir()))?;

@@ -18,6 +18,8 @@
 mod address;
 mod counted_head;
 mod error;
+#[cfg(feature = "train")]
+mod forgetting;
 mod index_policy;
 mod open;
 #[cfg(feature = "progress")]
@@ -64,6 +66,8 @@ pub use kato_store as store;
 pub use kato_tokenizer as tokenizer;
 
 pub use error::Error;
+#[cfg(feature = "train")]
+pub use forgetting::forget;
 pub use index_policy::build_options as index_build_options;
 pub use kato_advice::{ErrorClass, ErrorKind};
 pub use kato_engine::{Engine, EngineError, Observation, SessionConfig};
@@ -77,7 +81,7 @@ pub use kato_loader::{Document, Order, Records, Split, StreamingDatasetLoader};
 pub use kato_prediction::Prediction;
 pub use kato_prediction::disk::IndexPolicy;
 #[cfg(feature = "train")]
-pub use kato_runs::Destination;
+pub use kato_runs::{Destination, Forgotten};
 #[cfg(feature = "train")]
 pub use kato_scheduler::{
     SessionEnd, StopGuard, StopSignal, TrainingEvent, TrainingOptions, TrainingReport,

@@ -3,10 +3,10 @@
 use crate::programs::Workplace;
 
 /// All of them but `runs`, whose subcommands have help of their own (target `runs`).
-const PROGRAMS: [&str; 23] = [
+const PROGRAMS: [&str; 24] = [
     "analyze", "hardware", "bench", "cleanup", "count", "datasets", "estimate", "evaluate",
-    "generate", "index", "inspect", "corpus", "next", "plan", "predict", "purge", "retire",
-    "salvage", "score", "serve", "trace", "train", "tune",
+    "forget", "generate", "index", "inspect", "corpus", "next", "plan", "predict", "purge",
+    "retire", "salvage", "score", "serve", "trace", "train", "tune",
 ];
 
 fn help(program: &str, argument: &str) -> String {

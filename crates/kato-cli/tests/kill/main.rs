@@ -12,6 +12,7 @@
 mod corpus;
 #[path = "../support/disk.rs"]
 mod disk;
+mod forgetting;
 mod full_disk;
 mod interrupts;
 mod kills;

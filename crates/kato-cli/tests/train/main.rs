@@ -12,6 +12,7 @@ mod backends;
 mod bench;
 mod damage;
 mod failures;
+mod forgetting;
 mod library;
 mod manifests;
 mod mongodb;

@@ -1,0 +1,157 @@
+//! The command `kato forget`: files that are taken out of what was learned.
+//!
+//! ```text
+//! kato forget b.jsonl --kb my-kb
+//! kato forget letters/ --kb my-kb --rewrite
+//! ```
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use indicatif::HumanCount;
+use kato_loader::OnBadRecord;
+use kato_occurrences::Occurrences;
+use kato_runs::{Forgotten, forget};
+use kato_scheduler::TrainingOptions;
+use kato_store::PatternStore;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::backend::Backend;
+use crate::exit::{bail_as, exit_code};
+use crate::indexing;
+use crate::inspect::{View, show};
+use crate::interrupt::stop_on_interrupt;
+use crate::knowledge_base::{Access, DirectoryArgs};
+use crate::patience::patiently;
+use crate::remote::{self, Location};
+use crate::source::OnBad;
+use crate::trained_run::TrainedRun;
+
+/// Takes files out of what a knowledge base has learned, with all that their documents taught, in one commit:
+/// it is then that of a training without them, to the last byte of its export, and goes on as such.
+///
+/// The files are read and learned once more, with the options of the training, so they must be there as they
+/// were; that takes as long as training on them alone. `kato train --add` learns them again. Refused (exit
+/// code 6) are files that were never learned, have changed, or were not read to their end, and a training of
+/// which nobody can tell what it would be without them: with --provenance, --metadata, --hold-out, --sample,
+/// --skip, --shard or a mixture, or where learned patterns were removed by other means.
+///
+/// Patterns that go are passed over from then on, and leave the files when more is learned or forgotten; with
+/// --rewrite they do at once. Occurrences go whole: `kato index --occurrences` keeps those of the other
+/// documents. The index and the head's counts follow by themselves. What is retired stays so.
+///
+/// With --json the result is one JSON object on standard output: kb, files, documents, tokens, learns (learn
+/// calls of each level), had_occurrences, and index, where that of what is left was written, with patterns,
+/// bytes and seconds.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Files, directories and globs, as in the training or by their content.
+    #[arg(value_name = "SOURCE", required = true)]
+    sources: Vec<PathBuf>,
+    #[command(flatten)]
+    kb: DirectoryArgs,
+    /// What happened in the training to a record that could not be read.
+    #[arg(long, value_name = "POLICY", value_enum, default_value = "skip")]
+    on_bad: OnBad,
+    /// Write the segments again that hold what was forgotten, now or before, so that none has anything of it left.
+    #[arg(long)]
+    rewrite: bool,
+    /// Print one JSON object to standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was forgotten, and what went with it.
+#[derive(Debug, Serialize)]
+struct Outcome {
+    kb: String,
+    #[serde(flatten)]
+    forgotten: Forgotten,
+    /// Whether there were occurrences, which are gone.
+    had_occurrences: bool,
+    /// The index of what is left, where one was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<Value>,
+    #[serde(skip)]
+    nodes: Vec<String>,
+}
+
+impl View for Outcome {
+    fn text(&self, _width: usize) -> String {
+        let forgotten = &self.forgotten;
+        let documents = HumanCount(forgotten.documents);
+        let files = HumanCount(forgotten.files.len() as u64);
+        let tokens = HumanCount(forgotten.tokens);
+        let mut text = format!("forgot {documents} documents in {files} files, {tokens} tokens\n");
+        for (node, &learns) in self.nodes.iter().zip(&forgotten.learns) {
+            text += &format!("{node}  {} learn calls\n", HumanCount(learns));
+        }
+        if self.had_occurrences {
+            let kb = &self.kb;
+            text += &format!(
+                "its occurrences are gone: `kato index --kb {kb} --occurrences` keeps those of the other documents\n"
+            );
+        }
+        text
+    }
+}
+
+/// Runs `kato forget` and returns its exit code.
+pub(crate) fn main(args: &Args) -> ExitCode {
+    exit_code(run(args))
+}
+
+fn run(args: &Args) -> Result<()> {
+    let place = args.kb.dir.to_str().map(Backend::or_directory);
+    if !matches!(place, None | Some(Ok(Backend::Embedded(_)))) {
+        bail_as!(
+            Usage,
+            "documents are taken out of the knowledge base in a directory: a server and a MongoDB keep no counts to take back, so \
+             train again without them there"
+        );
+    }
+    let run = TrainedRun::of(args.kb.open(Access::Write)?)?;
+    let mut options = TrainingOptions::default();
+    options.memory_budget =
+        usize::try_from(crate::memory_limit::default_budget()).unwrap_or(usize::MAX);
+    let stop = options.stop.clone();
+    stop_on_interrupt(stop.clone());
+    let mut files = run.checkpoint().corpus.files().into_iter();
+    let is_remote = files.any(|file| Location::is_location(&file.name));
+    let fetcher = is_remote.then(|| remote::fetcher(None)).transpose()?;
+    let forgotten = patiently("learning once more what is to be forgotten", || {
+        forget(
+            run.store(),
+            run.learner(),
+            &args.sources,
+            &options,
+            |reading| {
+                let stop = stop.clone();
+                let reading = reading
+                    .on_bad_record(OnBadRecord::from(args.on_bad))
+                    .with_interrupt(move || stop.is_stopped());
+                match &fetcher {
+                    Some(fetcher) => remote::with_fetcher(reading, fetcher),
+                    None => reading,
+                }
+            },
+        )
+    })?;
+    // They hold its text.
+    let had_occurrences = Occurrences::remove(&args.kb.dir)?;
+    if args.rewrite {
+        run.store().drop_deleted()?;
+    }
+    let nodes = run.store().nodes().to_vec();
+    drop(run);
+    let outcome = Outcome {
+        kb: args.kb.dir.display().to_string(),
+        forgotten,
+        had_occurrences,
+        index: indexing::after(&args.kb.dir),
+        nodes,
+    };
+    show(&outcome, args.json)
+}

@@ -1,0 +1,76 @@
+//! Files that are taken out of what was learned: the knowledge base is that of a training without them.
+
+use std::fs;
+
+use crate::place::{Place, object};
+use crate::report::stderr;
+
+/// A folder with the corpus in three parts, `a.jsonl` to `c.jsonl`, all of which `kb` has learned.
+fn place(more: &[&str]) -> Place {
+    let place = Place::new();
+    let corpus = fs::read_to_string(place.path("corpus.jsonl")).unwrap();
+    let lines: Vec<&str> = corpus.split_inclusive('\n').collect();
+    for (name, part) in ["a.jsonl", "b.jsonl", "c.jsonl"]
+        .iter()
+        .zip(lines.chunks(20))
+    {
+        fs::write(place.path(name), part.concat()).unwrap();
+    }
+    place.trained(
+        "a.jsonl",
+        &[&["b.jsonl", "c.jsonl", "--kb", "kb"], more].concat(),
+    );
+    place
+}
+
+/// What a command says that is refused, and its exit code.
+fn refusal(place: &Place, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = place.command("forget", arguments).output().unwrap();
+    (output.status.code(), stderr(&output))
+}
+
+#[test]
+fn what_is_forgotten_is_as_if_it_had_never_been_there() {
+    let place = place(&["--occurrences"]);
+    let all = place.exported("kb");
+    place.trained("a.jsonl", &["c.jsonl", "--kb", "without"]);
+    let forget = ["b.jsonl", "--kb", "kb", "--rewrite", "--json"];
+    let output = place.command("forget", &forget).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let told = object(&output);
+    assert_eq!(told["files"], serde_json::json!(["b.jsonl"]));
+    assert_eq!(
+        (&told["documents"], &told["had_occurrences"]),
+        (&20.into(), &true.into())
+    );
+    assert_eq!(place.exported("kb"), place.exported("without"));
+    assert!(!place.path("kb/occurrences").exists());
+    let results = |run| place.run(run)["manifest"]["results"]["documents"].clone();
+    assert_eq!(results("kb"), 40);
+    // It goes on as the other does: there is nothing left to learn, and the file can be added again.
+    let resumed = place.trained("a.jsonl", &["c.jsonl", "--kb", "kb", "--resume"]);
+    assert_eq!(resumed["samples_processed"], 40);
+    place.trained("b.jsonl", &["--kb", "kb", "--add"]);
+    assert_eq!(place.exported("kb"), all);
+}
+
+#[test]
+fn what_cannot_be_forgotten_is_refused_with_the_reason_and_changes_nothing() {
+    let place = place(&[]);
+    let before = place.exported("kb");
+    let (code, told) = refusal(&place, &["corpus.jsonl", "--kb", "kb"]);
+    assert_eq!(code, Some(6), "{told}");
+    assert!(told.contains("never learned"), "{told}");
+    let (code, told) = refusal(&place, &["b.jsonl", "--kb", "mongodb://localhost/none"]);
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("train again without them"), "{told}");
+    fs::write(place.path("b.jsonl"), "{\"text\": \"the old sea\"}\n").unwrap();
+    let (code, told) = refusal(&place, &["b.jsonl", "--kb", "kb"]);
+    assert_eq!(code, Some(6), "{told}");
+    assert!(told.contains("size of"), "{told}");
+    assert_eq!(place.exported("kb"), before);
+    place.trained("a.jsonl", &["c.jsonl", "--kb", "held", "--hold-out", "0.3"]);
+    let (code, told) = refusal(&place, &["c.jsonl", "--kb", "held"]);
+    assert_eq!(code, Some(6), "{told}");
+    assert!(told.contains("held out"), "{told}");
+}
