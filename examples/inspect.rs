@@ -21,7 +21,7 @@ fn main() -> ExitCode {
 
 fn inspect(arguments: &Arguments, out: &mut Output) -> anyhow::Result<()> {
     let path = arguments.or(0, "kato-kb");
-    let store = EmbeddedStore::open_read_only(path.as_ref())?;
+    let store = EmbeddedStore::open_read_only(path)?;
     let kb = kato::open(path)?;
     for (level, node) in store.nodes().iter().enumerate() {
         let patterns = store.scan_frequencies(level)?;

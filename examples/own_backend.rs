@@ -23,7 +23,6 @@ impl Counter {
         self.2.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
 impl Backend for Counter {
     type Part = u64;
     fn nodes(&self) -> &[String] {
@@ -48,7 +47,6 @@ impl Backend for Counter {
         Ok(if level == 0 { self.committed().0 } else { 0 })
     }
 }
-
 /// One of the threads that learn, with what it has counted since its last part.
 struct Worker<'a>(&'a Learner, u64);
 
@@ -60,9 +58,6 @@ impl Teacher for Worker<'_> {
     }
     fn learns(&self, level: usize) -> u64 {
         if level == 0 { self.1 } else { 0 }
-    }
-    fn heap_bytes(&self) -> usize {
-        0
     }
     fn take_part(&mut self) -> Result<Option<u64>> {
         Ok(Some(std::mem::take(&mut self.1)))
@@ -79,11 +74,7 @@ fn train(arguments: &Arguments, out: &mut Output) -> anyhow::Result<()> {
     let configuration = RunConfiguration::from_learner(&rules).to_json();
     let counter = Counter(nodes, configuration, Mutex::default());
     let corpus = StreamingDatasetLoader::builder().with_inputs(sources(arguments.get(0)));
-    let training = Training::into_backend(&counter).with_corpus(corpus);
-    let report = training.with_learner(rules).run()?;
-    Ok(writeln!(
-        out,
-        "node0: {} learn calls",
-        report.levels[0].learns
-    )?)
+    let training = Training::into_backend(&counter).with_learner(rules);
+    let learns = training.with_corpus(corpus).run()?.levels[0].learns;
+    Ok(writeln!(out, "node0: {learns} learn calls")?)
 }

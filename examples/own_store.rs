@@ -33,15 +33,10 @@ macro_rules! forward {
 impl PatternStore for ReportingStore {
     fn commit(&self, staged: Vec<StagedBatch>, checkpoint: Value) -> Result<()> {
         // Patterns and position are one: after a crash both are as the last commit left them.
-        let (n, at) = (
-            staged.len(),
-            checkpoint["cursor"]["counts"]["documents"].clone(),
-        );
+        let at = checkpoint["cursor"]["counts"]["documents"].clone();
+        let line = format!("{} batches committed, up to document {at}\n", staged.len());
         self.0.commit(staged, checkpoint)?;
-        drop(writeln!(
-            io::stdout(),
-            "{n} batches committed, up to document {at}"
-        ));
+        drop(io::stdout().write_all(line.as_bytes()));
         Ok(())
     }
 

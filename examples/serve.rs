@@ -4,7 +4,6 @@
 
 use std::io::Write;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::process::ExitCode;
 
 use kato::server::Server;
@@ -24,8 +23,7 @@ fn main() -> ExitCode {
 
 fn serve(arguments: &Arguments, out: &mut Output) -> anyhow::Result<()> {
     let addr: SocketAddr = arguments.parse(1, "127.0.0.1:8000")?;
-    let folder = Path::new(arguments.or(0, "knowledge"));
-    let service = Service::open(folder, ServiceOptions::default())?;
+    let service = Service::open(arguments.or(0, "knowledge"), ServiceOptions::default())?;
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?

@@ -32,6 +32,12 @@ pub enum ErrorKind {
     Denied,
     /// What was read is not what was written.
     Corrupt,
+    /// A record, a file or an answer is whole and does not have the form that is read.
+    Malformed,
+    /// There is nothing in it: no document in a corpus, no record in a shard.
+    Empty,
+    /// It is not possible with this build, or with what it is asked of.
+    Unsupported,
     /// The disk, or the quota of its user, is full.
     Full,
     /// A limit on the size of files, as of `ulimit -f`, was reached; there may be room.
@@ -58,13 +64,16 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// Every kind.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 20] = [
         Self::NotFound,
         Self::Exists,
         Self::Locked,
         Self::ReadOnly,
         Self::Denied,
         Self::Corrupt,
+        Self::Malformed,
+        Self::Empty,
+        Self::Unsupported,
         Self::Full,
         Self::FileSizeLimit,
         Self::OutOfMemory,
@@ -92,9 +101,14 @@ impl ErrorKind {
             | Self::OtherVersion
             | Self::Conflict => ErrorClass::Conflict,
             Self::Interrupted => ErrorClass::Interrupted,
-            Self::NotFound | Self::ReadOnly | Self::Denied | Self::Corrupt | Self::Other => {
-                ErrorClass::Other
-            }
+            Self::NotFound
+            | Self::ReadOnly
+            | Self::Denied
+            | Self::Corrupt
+            | Self::Malformed
+            | Self::Empty
+            | Self::Unsupported
+            | Self::Other => ErrorClass::Other,
         }
     }
 

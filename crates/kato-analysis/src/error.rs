@@ -1,5 +1,6 @@
 //! The error of analysing or cleaning up a hierarchy.
 
+use kato_advice::{ErrorClass, ErrorKind};
 use kato_store::StoreError;
 
 /// An error of taking a snapshot, making a plan, or cleaning up.
@@ -52,6 +53,27 @@ pub enum AnalysisError {
         /// The version that can be read.
         supported: u64,
     },
+}
+
+impl AnalysisError {
+    /// Returns what a caller can do about it.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, without its text.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Read { source, .. } | Self::Node { source } | Self::Forget { source } => {
+                source.kind()
+            }
+            Self::ChangedMeanwhile { .. } | Self::ChangedSince { .. } => ErrorKind::Conflict,
+            Self::Form { .. } => ErrorKind::Malformed,
+            Self::Version { .. } => ErrorKind::OtherVersion,
+        }
+    }
 }
 
 impl AnalysisError {

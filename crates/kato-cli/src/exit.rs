@@ -7,16 +7,21 @@ use std::process::ExitCode;
 use anyhow::Result;
 use kato::head::disk::CountsError;
 use kato_advice::ErrorClass;
+use kato_analysis::AnalysisError;
 use kato_client::ClientError;
 #[cfg(feature = "cluster")]
 use kato_cluster::ClusterError;
 use kato_engine::EngineError;
+use kato_evaluation::EvaluationError;
+use kato_hardware::HardwareError;
 use kato_hierarchy::HierarchyError;
+use kato_learner::LearnError;
 use kato_loader::LoadError;
 use kato_occurrences::OccurrencesError;
 #[cfg(feature = "history")]
 use kato_planner::history::HistoryError;
 use kato_prediction::disk::IndexFileError;
+use kato_profiler::ProfileError;
 use kato_remote::RemoteError;
 use kato_runs::RunsError;
 use kato_scheduler::{BackendError, TrainError};
@@ -135,6 +140,12 @@ const KNOWN: &[fn(Cause<'_>) -> Option<ErrorClass>] = &[
     #[cfg(feature = "parquet")]
     |cause| cause.downcast_ref().map(ParquetError::class),
     |cause| cause.downcast_ref().map(StoreError::class),
+    |cause| cause.downcast_ref().map(LearnError::class),
+    |cause| cause.downcast_ref().map(EvaluationError::class),
+    |cause| cause.downcast_ref().map(AnalysisError::class),
+    |cause| cause.downcast_ref().map(ProfileError::class),
+    |cause| cause.downcast_ref().map(HardwareError::class),
+    |cause| cause.downcast_ref().map(kato_tokenizer::LoadError::class),
     |cause| cause.downcast_ref().map(ServerError::class),
     |cause| cause.downcast_ref().map(ServiceError::class),
     |cause| cause.downcast_ref().map(ClientError::class),

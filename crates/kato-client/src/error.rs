@@ -2,7 +2,7 @@
 
 use std::error::Error as StdError;
 
-use kato_advice::ErrorClass;
+use kato_advice::{ErrorClass, ErrorKind};
 use kato_model::PatternName;
 use kato_protocol::error::ValidationDetail;
 
@@ -207,23 +207,34 @@ impl ClientError {
     /// Returns what a caller can do about it.
     #[must_use]
     pub const fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, without its text.
+    ///
+    /// ```
+    /// use kato_advice::ErrorKind;
+    /// use kato_client::{KatoClient, SessionOptions};
+    ///
+    /// let refused = KatoClient::builder("ftp://host", SessionOptions::new("node0")).build();
+    /// assert!(refused.is_err_and(|error| error.kind() == ErrorKind::InvalidArgument));
+    /// ```
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::Connect { .. }
             | Self::Timeout { .. }
             | Self::Interrupted { .. }
-            | Self::Empty { .. } => ErrorClass::TryAgain,
-            // What a server is asked too often, or cannot do now: a KATO answers 500 as long as its
-            // database is away.
-            Self::Status {
-                status: 408 | 425 | 429 | 500 | 502..=504,
-                ..
-            } => ErrorClass::TryAgain,
-            Self::Config { .. } | Self::Validation { .. } => ErrorClass::Usage,
-            Self::Status { status: 507, .. } => ErrorClass::NoRoom,
-            Self::Status { status: 409, .. } | Self::Retired { .. } | Self::NameMismatch { .. } => {
-                ErrorClass::Conflict
+            | Self::Empty { .. } => ErrorKind::Unavailable,
+            Self::Status { status, .. } => of_status(*status),
+            Self::Config { .. } | Self::Validation { .. } => ErrorKind::InvalidArgument,
+            Self::Retired { .. } | Self::NameMismatch { .. } => ErrorKind::Conflict,
+            Self::SessionNotFound { .. } => ErrorKind::NotFound,
+            Self::Decode { .. } | Self::TooLong { .. } => ErrorKind::Malformed,
+            Self::Unsupported { .. } | Self::BlockingInAsync => ErrorKind::Unsupported,
+            Self::OutcomeUnknown { .. } | Self::NotRestored { .. } | Self::Stopped { .. } => {
+                ErrorKind::Other
             }
-            _ => ErrorClass::Other,
         }
     }
 
@@ -255,6 +266,20 @@ pub(crate) const fn is_doubtful_status(status: u16) -> bool {
     // A proxy may answer for a server that still works on the request, and a server may fail in the
     // middle of it.
     status == 408 || status >= 500
+}
+
+/// Returns what has happened where a server answers with this status.
+const fn of_status(status: u16) -> ErrorKind {
+    match status {
+        // What a server is asked too often, or cannot do now: a KATO answers 500 as long as its
+        // database is away.
+        408 | 425 | 429 | 500 | 502..=504 => ErrorKind::Unavailable,
+        401 | 403 => ErrorKind::Denied,
+        404 => ErrorKind::NotFound,
+        409 => ErrorKind::Conflict,
+        507 => ErrorKind::Full,
+        _ => ErrorKind::Other,
+    }
 }
 
 /// Describes the faults of a request in one line.

@@ -185,7 +185,8 @@ impl ClusterError {
             | Self::Unknown { .. } => ErrorKind::InvalidArgument,
             Self::NotPlanned | Self::NotPublished { .. } => ErrorKind::NotFound,
             Self::Damaged { .. } => ErrorKind::Corrupt,
-            Self::NoConditionalWrites | Self::Unfinished { .. } => ErrorKind::Other,
+            Self::NoConditionalWrites => ErrorKind::Unsupported,
+            Self::Unfinished { .. } => ErrorKind::Other,
         }
     }
 

@@ -174,7 +174,14 @@ impl EngineError {
             Self::UnknownNode { .. } => ErrorKind::InvalidArgument,
             Self::LostPattern { .. } => ErrorKind::Corrupt,
             Self::Retired { .. } => ErrorKind::Conflict,
-            _ => ErrorKind::Other,
+            Self::EmptyStm => ErrorKind::Empty,
+            Self::NotClearable { .. } => ErrorKind::Unsupported,
+            Self::TooLarge { .. }
+            | Self::Vectors(_)
+            | Self::VectorLength { .. }
+            | Self::VectorNotFinite { .. }
+            | Self::EmotiveRange { .. } => ErrorKind::InvalidArgument,
+            Self::Index { .. } | Self::Load { .. } => ErrorKind::Other,
         }
     }
 

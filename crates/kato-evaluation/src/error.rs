@@ -1,5 +1,6 @@
 //! The error of an evaluation.
 
+use kato_advice::{ErrorClass, ErrorKind};
 use kato_engine::EngineError;
 use kato_loader::LoadError;
 
@@ -57,4 +58,28 @@ pub enum EvaluationError {
     /// The caller ended the evaluation.
     #[error("evaluation was stopped")]
     Stopped,
+}
+
+impl EvaluationError {
+    /// Returns what a caller can do about it.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, without its text.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Engine(error) => error.kind(),
+            Self::Head(error) => error.kind(),
+            Self::Load(error) => error.kind(),
+            Self::OtherNodes { .. } => ErrorKind::OtherSettings,
+            Self::NoDocuments => ErrorKind::Empty,
+            Self::Stopped => ErrorKind::Interrupted,
+            Self::NotHeldOut | Self::InvalidOption { .. } | Self::Threads { .. } => {
+                ErrorKind::InvalidArgument
+            }
+        }
+    }
 }

@@ -357,6 +357,11 @@ impl FetchError {
             | Self::UnknownConfig { .. }
             | Self::UnknownSplit { .. } => ErrorKind::InvalidArgument,
             error if error.is_transient() => ErrorKind::Unavailable,
+            Self::NoFiles { .. } => ErrorKind::NotFound,
+            Self::PartialConversionOnly { .. }
+            | Self::NoRanges { .. }
+            | Self::Unsupported { .. } => ErrorKind::Unsupported,
+            Self::WrongAnswer { .. } => ErrorKind::Malformed,
             _ => ErrorKind::Other,
         }
     }

@@ -1,5 +1,7 @@
 //! Errors of requests.
 
+use kato_advice::{ErrorClass, ErrorKind};
+
 /// A request that cannot be carried out. What cannot be *measured* is no error but
 /// [`Finding::Unknown`](crate::figure::Finding::Unknown).
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
@@ -15,4 +17,20 @@ pub enum HardwareError {
         /// The values that are valid.
         expected: &'static str,
     },
+}
+
+impl HardwareError {
+    /// Returns what a caller can do about it.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, without its text.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::OutOfRange { .. } => ErrorKind::InvalidArgument,
+        }
+    }
 }

@@ -78,7 +78,7 @@ impl HeadError {
                 ErrorKind::InvalidArgument
             }
             Self::Damaged { .. } => ErrorKind::Corrupt,
-            Self::TooManyNgrams | Self::TooManySymbols => ErrorKind::Other,
+            Self::TooManyNgrams | Self::TooManySymbols => ErrorKind::Unsupported,
         }
     }
 }

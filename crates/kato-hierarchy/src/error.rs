@@ -119,7 +119,10 @@ impl HierarchyError {
             Self::Nodes { .. } | Self::UnknownLevel { .. } | Self::Option { .. } => {
                 ErrorKind::InvalidArgument
             }
-            _ => ErrorKind::Other,
+            Self::Learn(error) => error.kind(),
+            Self::Tokenize(_) => ErrorKind::Malformed,
+            Self::UnknownToken { .. } => ErrorKind::OtherSettings,
+            Self::NotStored { .. } => ErrorKind::Other,
         }
     }
 }

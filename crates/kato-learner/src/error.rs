@@ -1,5 +1,6 @@
 //! The error of building a learner and of learning.
 
+use kato_advice::{ErrorClass, ErrorKind};
 use kato_tokenizer::TokenizeError;
 
 /// An error of building a learner or of learning a document.
@@ -57,4 +58,24 @@ pub enum LearnError {
         /// Size of the vocabulary.
         vocabulary: usize,
     },
+}
+
+impl LearnError {
+    /// Returns what a caller can do about it.
+    #[must_use]
+    pub const fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, without its text.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NodeCount { .. } | Self::DuplicateName { .. } | Self::ChunkSize { .. } => {
+                ErrorKind::InvalidArgument
+            }
+            Self::Tokenize { .. } | Self::TooLong { .. } => ErrorKind::Malformed,
+            Self::UnknownToken { .. } => ErrorKind::OtherSettings,
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use kato_advice::Advice;
+use kato_advice::{Advice, ErrorKind};
 use serde::{Deserialize, Serialize};
 
 use crate::looks::Looks;
@@ -183,6 +183,30 @@ pub enum BadReason {
 }
 
 impl BadReason {
+    /// Returns what has happened, without its text.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::InvalidUtf8 { .. }
+            | Self::MalformedJson { .. }
+            | Self::MissingField { .. }
+            | Self::NotText { .. }
+            | Self::MissingColumn { .. }
+            | Self::FieldCount { .. }
+            | Self::UnclosedQuote
+            | Self::TooLarge { .. }
+            | Self::AnotherFormat { .. } => ErrorKind::Malformed,
+            Self::NoText => ErrorKind::Empty,
+            Self::Corrupt { .. } => ErrorKind::Corrupt,
+            Self::Unsupported { .. } | Self::WindowTooLarge { .. } | Self::PageTooLarge { .. } => {
+                ErrorKind::Unsupported
+            }
+            Self::Changed { .. } => ErrorKind::Conflict,
+            Self::EndsBeforeCursor => ErrorKind::OtherCorpus,
+            Self::Unreadable { .. } => ErrorKind::Other,
+        }
+    }
+
     /// Returns what to do about it.
     ///
     /// ```

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use kato_advice::{Advice, ErrorClass, ErrorKind};
 
-use crate::bad_record::{BadReason, BadRecord, Cause};
+use crate::bad_record::{BadRecord, Cause};
 
 /// Why a corpus could not be opened, or why its stream stopped.
 ///
@@ -290,10 +290,7 @@ impl LoadError {
                 let of_cause = source
                     .as_ref()
                     .map_or(ErrorKind::Other, |source| of_cause(source.as_ref()));
-                of_cause.or(match record.reason {
-                    BadReason::Corrupt { .. } => ErrorKind::Corrupt,
-                    _ => ErrorKind::Other,
-                })
+                of_cause.or(record.reason.kind())
             }
             Self::InvalidCursor { .. } | Self::OtherCorpus { .. } => ErrorKind::OtherCorpus,
             Self::Interrupted => ErrorKind::Interrupted,
@@ -304,10 +301,10 @@ impl LoadError {
             | Self::EmptyShard { .. }
             | Self::InvalidOption { .. } => ErrorKind::InvalidArgument,
             Self::EmptyGlob { .. } | Self::EmptyDirectory { .. } => ErrorKind::NotFound,
-            Self::Unsupported { .. }
-            | Self::NoDocuments { .. }
-            | Self::LedgerFull { .. }
-            | Self::Stopped => ErrorKind::Other,
+            Self::NoDocuments { .. } => ErrorKind::Empty,
+            Self::LedgerFull { last, .. } => last.reason.kind(),
+            Self::Unsupported { .. } => ErrorKind::Unsupported,
+            Self::Stopped => ErrorKind::Other,
         }
     }
 

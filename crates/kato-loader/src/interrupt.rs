@@ -23,7 +23,8 @@ pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// # Errors
 ///
 /// What the system says, and an error of kind [`Other`](io::ErrorKind::Other) when it was stopped.
-pub fn open_unless(path: &Path, is_stopped: &dyn Fn() -> bool) -> io::Result<File> {
+pub fn open_unless(path: impl AsRef<Path>, is_stopped: &dyn Fn() -> bool) -> io::Result<File> {
+    let path = path.as_ref();
     if fs::metadata(path)?.is_file() {
         return File::open(path);
     }

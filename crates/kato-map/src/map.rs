@@ -54,7 +54,8 @@ impl Map {
     /// # Errors
     ///
     /// Those of the system.
-    pub fn from_file(path: &Path, file: &File) -> io::Result<Self> {
+    pub fn from_file(path: impl AsRef<Path>, file: &File) -> io::Result<Self> {
+        let path = path.as_ref();
         // Ahead of the map: what is written in between is a change.
         let seen = Stamp::of(&file.metadata()?);
         let map = (seen.len > 0).then(|| GuardedMap::of(file)).transpose()?;

@@ -23,7 +23,8 @@ impl DirectoryWatch {
     /// Watches a directory. Where the system has no room for one more watch, or none at all,
     /// [`look_version`](Self::look_version) changes the more often.
     #[must_use]
-    pub fn new(dir: &Path) -> Self {
+    pub fn new(dir: impl AsRef<Path>) -> Self {
+        let dir = dir.as_ref();
         #[cfg(not(target_os = "linux"))]
         let _ = dir;
         Self {

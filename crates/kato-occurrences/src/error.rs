@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kato_advice::ErrorClass;
+use kato_advice::{ErrorClass, ErrorKind};
 use kato_columns::files::FileError;
 
 /// The error of occurrences. The knowledge base itself is as before, and they can be written again.
@@ -38,10 +38,17 @@ impl OccurrencesError {
     /// Returns what a caller can do about it.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, without its text.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::File(FileError::Io { source, .. }) => ErrorClass::of_io(source.kind()),
-            Self::File(FileError::Locked { .. }) | Self::Version { .. } => ErrorClass::Conflict,
-            Self::File(_) | Self::Damaged { .. } => ErrorClass::Other,
+            Self::File(FileError::Io { source, .. }) => ErrorKind::of_io(source.kind()),
+            Self::File(FileError::Locked { .. }) => ErrorKind::Locked,
+            Self::Version { .. } => ErrorKind::OtherVersion,
+            Self::File(_) | Self::Damaged { .. } => ErrorKind::Corrupt,
         }
     }
 }

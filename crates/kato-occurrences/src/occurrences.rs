@@ -31,7 +31,8 @@ pub struct Place {
 impl Occurrences {
     /// Returns whether any are there, whole or not.
     #[must_use]
-    pub fn are_kept(kb: &Path) -> bool {
+    pub fn are_kept(kb: impl AsRef<Path>) -> bool {
+        let kb = kb.as_ref();
         units_dir(kb).is_dir()
     }
 
@@ -57,7 +58,8 @@ impl Occurrences {
     /// # Errors
     ///
     /// [`OccurrencesError`] when it cannot be used.
-    pub fn open(kb: &Path) -> Result<Option<Self>, OccurrencesError> {
+    pub fn open(kb: impl AsRef<Path>) -> Result<Option<Self>, OccurrencesError> {
+        let kb = kb.as_ref();
         let dir = units_dir(kb);
         let (chain, error) = read_chain(&dir);
         if let Some(error) = error {

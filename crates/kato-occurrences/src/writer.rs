@@ -85,7 +85,8 @@ impl Writer {
     /// # Errors
     ///
     /// [`OccurrencesError::File`] when they cannot be written, or are by somebody else.
-    pub fn new(kb: &Path, documents: Documents) -> Result<Self, OccurrencesError> {
+    pub fn new(kb: impl AsRef<Path>, documents: Documents) -> Result<Self, OccurrencesError> {
+        let kb = kb.as_ref();
         let dir = units_dir(kb);
         let lock = lock(&dir)?;
         let (mut chain, _) = read_chain(&dir);

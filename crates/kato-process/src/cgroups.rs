@@ -58,7 +58,8 @@ impl Cgroups {
     ///
     /// `root` is the directory that stands for `/`.
     #[must_use]
-    pub fn of_process(root: &Path) -> Option<Self> {
+    pub fn of_process(root: impl AsRef<Path>) -> Option<Self> {
+        let root = root.as_ref();
         Self::read(root).ok().flatten()
     }
 
@@ -69,7 +70,8 @@ impl Cgroups {
     /// # Errors
     ///
     /// When the system has control groups and does not let this process read where they are.
-    pub fn read(root: &Path) -> io::Result<Option<Self>> {
+    pub fn read(root: impl AsRef<Path>) -> io::Result<Option<Self>> {
+        let root = root.as_ref();
         // Bytes and not text: what others have mounted, and where, may have any name.
         let memberships = match fs::read(root.join("proc/self/cgroup")) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

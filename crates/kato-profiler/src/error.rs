@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use kato_advice::{ErrorClass, ErrorKind};
 use thiserror::Error;
 
 /// The reason why a profile could not be taken or written. Each message states what to do next.
@@ -68,4 +69,27 @@ pub enum ProfileError {
         /// What to change.
         reason: String,
     },
+}
+
+impl ProfileError {
+    /// Returns what a caller can do about it.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, without its text.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Interval { .. } | Self::TimelinePoints { .. } | Self::Experiment { .. } => {
+                ErrorKind::InvalidArgument
+            }
+            Self::Thread(source) | Self::Write { source, .. } | Self::Read { source, .. } => {
+                ErrorKind::of_io(source.kind())
+            }
+            Self::Format { .. } => ErrorKind::Malformed,
+            Self::Json(_) => ErrorKind::Other,
+        }
+    }
 }

@@ -161,7 +161,8 @@ impl RunsError {
                 ErrorKind::NotFound
             }
             Self::Damaged { .. } => ErrorKind::Corrupt,
-            Self::Ambiguous { .. } | Self::Unsupported { .. } => ErrorKind::Other,
+            Self::Ambiguous { .. } => ErrorKind::InvalidArgument,
+            Self::Unsupported { .. } => ErrorKind::Unsupported,
         }
     }
 

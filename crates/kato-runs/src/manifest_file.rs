@@ -27,7 +27,8 @@ pub struct ManifestFile {
 impl ManifestFile {
     /// Returns the file of a knowledge base: `run.json` in its directory.
     #[must_use]
-    pub fn in_knowledge_base(dir: &Path) -> Self {
+    pub fn in_knowledge_base(dir: impl AsRef<Path>) -> Self {
+        let dir = dir.as_ref();
         Self {
             path: dir.join(FILE),
         }
@@ -36,7 +37,8 @@ impl ManifestFile {
     /// Returns the file beside the state file of a run whose nodes are on a server: `NAME.run.json`
     /// beside `NAME.kato-run.json`.
     #[must_use]
-    pub fn beside_state(state: &Path) -> Self {
+    pub fn beside_state(state: impl AsRef<Path>) -> Self {
+        let state = state.as_ref();
         let name = state.file_name().unwrap_or_default().to_string_lossy();
         let stem = name.strip_suffix(STATE_SUFFIX).unwrap_or(&name);
         Self {

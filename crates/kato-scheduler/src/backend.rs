@@ -245,8 +245,11 @@ pub trait Teacher: Send {
     /// Returns the learn calls of a level since the last part was taken.
     fn learns(&self, node_idx: usize) -> u64;
 
-    /// Returns the memory of what was learned since the last part was taken, in bytes.
-    fn heap_bytes(&self) -> usize;
+    /// Returns the memory of what was learned since the last part was taken, in bytes; a part that grows
+    /// beyond its share of the budget is committed early. 0, the default, is for parts that stay small.
+    fn heap_bytes(&self) -> usize {
+        0
+    }
 
     /// Hands over what was learned since the last part; `None` where there is nothing to commit.
     ///

@@ -244,10 +244,9 @@ impl TrainError {
             Self::OrderDependent | Self::Workers { .. } | Self::Connections { .. } => {
                 ErrorKind::InvalidArgument
             }
-            Self::Learn { .. }
-            | Self::Refused { .. }
-            | Self::TooManyFailures { .. }
-            | Self::WorkerDied { .. } => ErrorKind::Other,
+            Self::Learn { source, .. } => source.kind(),
+            Self::Refused { .. } | Self::TooManyFailures { .. } => ErrorKind::Malformed,
+            Self::WorkerDied { .. } => ErrorKind::Other,
         }
     }
 

@@ -47,7 +47,8 @@ pub enum BackupState {
 impl BackupState {
     /// Returns the state of a directory.
     #[must_use]
-    pub fn of(dir: &Path) -> Self {
+    pub fn of(dir: impl AsRef<Path>) -> Self {
+        let dir = dir.as_ref();
         match File::open(dir.join(UNFINISHED)) {
             Ok(mark) => match mark.try_lock() {
                 Err(TryLockError::WouldBlock) => Self::BeingMade,
@@ -66,7 +67,8 @@ impl BackupState {
 /// # Errors
 ///
 /// [`ServiceError::NotABackup`], [`ServiceError::InUse`], [`ServiceError::Io`].
-pub fn remove(dir: &Path) -> Result<(), ServiceError> {
+pub fn remove(dir: impl AsRef<Path>) -> Result<(), ServiceError> {
+    let dir = dir.as_ref();
     match BackupState::of(dir) {
         BackupState::Whole | BackupState::BrokenOff => {}
         BackupState::BeingMade | BackupState::Other => {

@@ -361,19 +361,18 @@ impl ServiceError {
             | Self::Journal { source, .. } => source.kind(),
             Self::Lost { .. } => ErrorKind::Corrupt,
             Self::Config(_)
-            | Self::EmptyStm
             | Self::RepeatedNode { .. }
             | Self::AskedTooMuch { .. }
             | Self::TtlNegative { .. }
             | Self::KeyInvalid
             | Self::TooLarge { .. }
             | Self::BatchTooLarge { .. }
-            | Self::EmptySequence { .. }
             | Self::RunTooLarge { .. } => ErrorKind::InvalidArgument,
-            Self::SeveralNodes { .. }
-            | Self::InMemory
-            | Self::NotABackup { .. }
-            | Self::Unfinished { .. } => ErrorKind::Other,
+            Self::EmptyStm | Self::EmptySequence { .. } => ErrorKind::Empty,
+            Self::SeveralNodes { .. } | Self::InMemory | Self::NotABackup { .. } => {
+                ErrorKind::Unsupported
+            }
+            Self::Unfinished { .. } => ErrorKind::Corrupt,
         }
     }
 

@@ -119,7 +119,8 @@ impl Service {
     /// is not whole and losses are not [accepted](ServiceOptions::accept_losses),
     /// [`ServiceError::OpenJournal`], [`ServiceError::Journal`], [`ServiceError::Unfinished`],
     /// [`ServiceError::Io`].
-    pub fn open(dir: &Path, options: ServiceOptions) -> Result<Self, ServiceError> {
+    pub fn open(dir: impl AsRef<Path>, options: ServiceOptions) -> Result<Self, ServiceError> {
+        let dir = dir.as_ref();
         let nodes_dir = dir.join(NODES);
         fs::create_dir_all(&nodes_dir).map_err(ServiceError::io("create", &nodes_dir))?;
         // Before anything in it is read or removed: another process may be at work there.

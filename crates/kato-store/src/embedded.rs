@@ -146,7 +146,7 @@ impl EmbeddedStore {
     /// [`StoreError::Exists`] when the directory holds a knowledge base already,
     /// [`StoreError::NotAKnowledgeBase`] when it holds anything else, and I/O errors.
     pub fn create(
-        dir: &Path,
+        dir: impl AsRef<Path>,
         nodes: &[impl AsRef<str>],
         configuration: Value,
     ) -> Result<Self, StoreError> {
@@ -159,11 +159,12 @@ impl EmbeddedStore {
     ///
     /// As [`create`](Self::create).
     pub fn create_with(
-        dir: &Path,
+        dir: impl AsRef<Path>,
         nodes: &[impl AsRef<str>],
         configuration: Value,
         options: EmbeddedOptions,
     ) -> Result<Self, StoreError> {
+        let dir = dir.as_ref();
         // Before anything is made, so that a directory with other files stays untouched.
         ensure_unoccupied(dir)?;
         let segment_dir = segment_dir(dir);
@@ -213,7 +214,7 @@ impl EmbeddedStore {
     /// As [`create`](Self::create), [`StoreError::NodeCount`] for a segment of another number of
     /// nodes, and [`StoreError::Corrupt`] for what is no segment.
     pub fn create_from_segments(
-        dir: &Path,
+        dir: impl AsRef<Path>,
         nodes: &[impl AsRef<str>],
         configuration: Value,
         segments: &[PathBuf],
@@ -243,7 +244,7 @@ impl EmbeddedStore {
     ///
     /// [`StoreError::Missing`], [`StoreError::Locked`], [`StoreError::Corrupt`] with what is whole,
     /// what is lost and what to do, [`StoreError::Version`], I/O errors.
-    pub fn open(dir: &Path) -> Result<Self, StoreError> {
+    pub fn open(dir: impl AsRef<Path>) -> Result<Self, StoreError> {
         Self::open_with(dir, EmbeddedOptions::default())
     }
 
@@ -252,7 +253,8 @@ impl EmbeddedStore {
     /// # Errors
     ///
     /// As [`open`](Self::open).
-    pub fn open_with(dir: &Path, options: EmbeddedOptions) -> Result<Self, StoreError> {
+    pub fn open_with(dir: impl AsRef<Path>, options: EmbeddedOptions) -> Result<Self, StoreError> {
+        let dir = dir.as_ref();
         // Before the lock, which would make a file.
         if !Self::exists(dir) {
             return Err(StoreError::Missing {
@@ -273,7 +275,7 @@ impl EmbeddedStore {
     /// # Errors
     ///
     /// As [`open`](Self::open), without [`StoreError::Locked`].
-    pub fn open_read_only(dir: &Path) -> Result<Self, StoreError> {
+    pub fn open_read_only(dir: impl AsRef<Path>) -> Result<Self, StoreError> {
         Self::open_read_only_with(dir, DamagePolicy::Refuse)
     }
 
@@ -309,7 +311,11 @@ impl EmbeddedStore {
     /// assert_eq!((recovery.n_commits, recovery.lost_commits), (1, Some(1)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn open_read_only_with(dir: &Path, policy: DamagePolicy) -> Result<Self, StoreError> {
+    pub fn open_read_only_with(
+        dir: impl AsRef<Path>,
+        policy: DamagePolicy,
+    ) -> Result<Self, StoreError> {
+        let dir = dir.as_ref();
         // Without the lock: a writer may go on meanwhile, so the files are held open from now on.
         let opened = generation::open(dir, policy, FileAccess::Shared)?;
         Ok(Self::from_opened(
@@ -335,14 +341,14 @@ impl EmbeddedStore {
     /// # Errors
     ///
     /// [`StoreError::Missing`], [`StoreError::Version`], I/O errors.
-    pub fn damage(dir: &Path) -> Result<Option<Damage>, StoreError> {
-        generation::damage(dir)
+    pub fn damage(dir: impl AsRef<Path>) -> Result<Option<Damage>, StoreError> {
+        generation::damage(dir.as_ref())
     }
 
     /// Returns whether a directory holds a knowledge base, whole or damaged.
     #[must_use]
-    pub fn exists(dir: &Path) -> bool {
-        holds_knowledge_base(dir)
+    pub fn exists(dir: impl AsRef<Path>) -> bool {
+        holds_knowledge_base(dir.as_ref())
     }
 
     /// Returns the checkpoint of a directory's newest commit, without opening its knowledge base;
@@ -351,8 +357,8 @@ impl EmbeddedStore {
     /// # Errors
     ///
     /// [`StoreError::Corrupt`], [`StoreError::Version`], I/O errors.
-    pub fn checkpoint_of(dir: &Path) -> Result<Option<Value>, StoreError> {
-        let newest = newest_manifest(dir)?;
+    pub fn checkpoint_of(dir: impl AsRef<Path>) -> Result<Option<Value>, StoreError> {
+        let newest = newest_manifest(dir.as_ref())?;
         Ok(newest.map(|(manifest, _)| manifest.checkpoint))
     }
 
@@ -367,8 +373,8 @@ impl EmbeddedStore {
     /// # Errors
     ///
     /// As [`checkpoint_of`](Self::checkpoint_of).
-    pub fn files_of(dir: &Path) -> Result<Option<Vec<PathBuf>>, StoreError> {
-        let Some((manifest, file)) = newest_manifest(dir)? else {
+    pub fn files_of(dir: impl AsRef<Path>) -> Result<Option<Vec<PathBuf>>, StoreError> {
+        let Some((manifest, file)) = newest_manifest(dir.as_ref())? else {
             return Ok(None);
         };
         let segments = segment_dir(Path::new(""));

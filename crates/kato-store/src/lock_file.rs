@@ -31,7 +31,8 @@ impl LockFile {
     /// # Errors
     ///
     /// When the file cannot be made or locked.
-    pub fn hold(path: &Path) -> io::Result<Option<Self>> {
+    pub fn hold(path: impl AsRef<Path>) -> io::Result<Option<Self>> {
+        let path = path.as_ref();
         loop {
             let file = File::create(path)?;
             match file.try_lock() {

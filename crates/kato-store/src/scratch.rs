@@ -41,7 +41,8 @@ impl ScratchDir {
     /// # Errors
     ///
     /// When none can be made. That an old one cannot be removed is no error.
-    pub fn create_in(parent: &Path) -> io::Result<Self> {
+    pub fn create_in(parent: impl AsRef<Path>) -> io::Result<Self> {
+        let parent = parent.as_ref();
         let path = make(parent)?;
         let lock = lock(&path).inspect_err(|_| drop(fs::remove_dir_all(&path)))?;
         sweep(parent, &path);

@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 use std::path::PathBuf;
 
+use kato_advice::{ErrorClass, ErrorKind};
 use thiserror::Error;
 
 /// The error of loading the tokenizer that a user named.
@@ -46,6 +47,25 @@ pub enum LoadError {
         /// The part that was refused, and the reason.
         source: Box<dyn StdError + Send + Sync>,
     },
+}
+
+impl LoadError {
+    /// Returns what a caller can do about it.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, without its text.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Unknown { .. } => ErrorKind::NotFound,
+            Self::Unsupported { .. } => ErrorKind::Unsupported,
+            Self::Read { source, .. } => ErrorKind::of_io(source.kind()),
+            Self::Definition { .. } => ErrorKind::Malformed,
+        }
+    }
 }
 
 /// The error of turning a text into ids. The ids appended so far are removed again.

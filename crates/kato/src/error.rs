@@ -232,12 +232,9 @@ impl Error {
             // It belongs to something else than what is here.
             Self::OtherTokenizer { .. } | Self::OtherRules => ErrorKind::OtherSettings,
             Self::NotTrained(_) => ErrorKind::Conflict,
-            Self::Settings(_) | Self::Address { .. } => ErrorKind::InvalidArgument,
-            Self::Tokenizer(error) => match ErrorKind::of_causes(error) {
-                kind if kind.class() == ErrorClass::Other => kind,
-                // Whatever it is, the tokenizer has to be put in its place.
-                _ => ErrorKind::Other,
-            },
+            Self::Settings(error) => error.kind(),
+            Self::Address { .. } => ErrorKind::InvalidArgument,
+            Self::Tokenizer(error) => error.kind(),
         }
     }
 }

@@ -32,7 +32,11 @@ impl Cluster {
     ///
     /// [`ClusterError::Unfinished`], [`ClusterError::OtherKnowledge`],
     /// [`ClusterError::Disagrees`], and what reading, writing or the store meets.
-    pub async fn publish(&self, dir: &Path) -> Result<Completed<Publication>, ClusterError> {
+    pub async fn publish(
+        &self,
+        dir: impl AsRef<Path>,
+    ) -> Result<Completed<Publication>, ClusterError> {
+        let dir = dir.as_ref();
         let plan = self.read_plan().await?;
         let tasks = self.all_tasks(&plan).await?;
         let seals = self.all_sealed(&plan).await?;

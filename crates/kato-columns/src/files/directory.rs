@@ -18,7 +18,8 @@ pub const LOCK: &str = "LOCK";
 /// # Errors
 ///
 /// [`FileError::Locked`] while somebody else holds it, and [`FileError::Io`].
-pub fn lock(parent: &Path) -> Result<File, FileError> {
+pub fn lock(parent: impl AsRef<Path>) -> Result<File, FileError> {
+    let parent = parent.as_ref();
     fs::create_dir_all(parent).map_err(FileError::io("create", parent))?;
     let path = parent.join(LOCK);
     let file = File::create(&path).map_err(FileError::io("create", &path))?;
@@ -36,7 +37,8 @@ pub fn lock(parent: &Path) -> Result<File, FileError> {
 /// # Errors
 ///
 /// [`FileError::Io`].
-pub fn begin(parent: &Path) -> Result<PathBuf, FileError> {
+pub fn begin(parent: impl AsRef<Path>) -> Result<PathBuf, FileError> {
+    let parent = parent.as_ref();
     let dir = parent.join(BUILDING);
     remove(&dir)?;
     fs::create_dir(&dir).map_err(FileError::io("create", &dir))?;
@@ -49,7 +51,8 @@ pub fn begin(parent: &Path) -> Result<PathBuf, FileError> {
 /// # Errors
 ///
 /// [`FileError::Io`].
-pub fn publish(built: &Path, name: &str, header: &str) -> Result<PathBuf, FileError> {
+pub fn publish(built: impl AsRef<Path>, name: &str, header: &str) -> Result<PathBuf, FileError> {
+    let built = built.as_ref();
     sync(built)?;
     let dir = built.with_file_name(name);
     match fs::remove_file(dir.join(header)) {
@@ -71,7 +74,8 @@ pub fn publish(built: &Path, name: &str, header: &str) -> Result<PathBuf, FileEr
 /// # Errors
 ///
 /// [`FileError::Io`].
-pub fn remove(dir: &Path) -> Result<(), FileError> {
+pub fn remove(dir: impl AsRef<Path>) -> Result<(), FileError> {
+    let dir = dir.as_ref();
     match fs::remove_dir_all(dir) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             Err(FileError::io("remove", dir)(error))
@@ -82,7 +86,8 @@ pub fn remove(dir: &Path) -> Result<(), FileError> {
 
 /// Removes directories beside each other: those of the names that are stale, and what a writer left behind
 /// that was cut off. What cannot be removed, as on systems where somebody has it open, stays.
-pub fn remove_stale(parent: &Path, is_stale: impl Fn(&str) -> bool) {
+pub fn remove_stale(parent: impl AsRef<Path>, is_stale: impl Fn(&str) -> bool) {
+    let parent = parent.as_ref();
     let Ok(entries) = fs::read_dir(parent) else {
         return;
     };
@@ -102,7 +107,8 @@ pub fn remove_stale(parent: &Path, is_stale: impl Fn(&str) -> bool) {
 /// # Errors
 ///
 /// [`FileError::Io`].
-pub fn sync(dir: &Path) -> Result<(), FileError> {
+pub fn sync(dir: impl AsRef<Path>) -> Result<(), FileError> {
+    let dir = dir.as_ref();
     // Windows cannot flush a directory and does not need to.
     if cfg!(unix) {
         let synced = File::open(dir).and_then(|file| file.sync_all());

@@ -11,7 +11,8 @@ use super::FileError;
 /// # Errors
 ///
 /// [`FileError::Io`], also when the file is there already.
-pub fn write_sealed(path: &Path, body: &str) -> Result<(), FileError> {
+pub fn write_sealed(path: impl AsRef<Path>, body: &str) -> Result<(), FileError> {
+    let path = path.as_ref();
     let text = format!("{body}\ncrc32 {:08x}\n", crc32fast::hash(body.as_bytes()));
     let write = || {
         let mut file = File::create_new(path)?;
@@ -26,7 +27,8 @@ pub fn write_sealed(path: &Path, body: &str) -> Result<(), FileError> {
 /// # Errors
 ///
 /// [`FileError::Damaged`] when it is not what was written, and [`FileError::Io`].
-pub fn read_sealed(path: &Path) -> Result<Option<String>, FileError> {
+pub fn read_sealed(path: impl AsRef<Path>) -> Result<Option<String>, FileError> {
+    let path = path.as_ref();
     let bytes = match fs::read(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         read => read.map_err(FileError::io("read", path))?,

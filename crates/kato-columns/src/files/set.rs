@@ -37,7 +37,8 @@ pub struct ColumnSet {
 impl ColumnSetWriter {
     /// Begins with no column in a directory that is there and empty.
     #[must_use]
-    pub fn new(dir: &Path) -> Self {
+    pub fn new(dir: impl AsRef<Path>) -> Self {
+        let dir = dir.as_ref();
         let dir = dir.to_owned();
         let written = Vec::new();
         Self { dir, written }
@@ -113,7 +114,12 @@ impl ColumnSet {
     /// # Errors
     ///
     /// [`FileError::Damaged`] when they are not those of the list, and [`FileError::Io`].
-    pub fn open(dir: &Path, list: &ColumnList, damage: &Damage) -> Result<Self, FileError> {
+    pub fn open(
+        dir: impl AsRef<Path>,
+        list: &ColumnList,
+        damage: &Damage,
+    ) -> Result<Self, FileError> {
+        let dir = dir.as_ref();
         let path = dir.join(CHECKSUMS);
         let bytes = fs::read(&path).map_err(FileError::io("read", &path))?;
         let n_blocks =

@@ -32,7 +32,8 @@ impl ColumnWriter {
     /// # Errors
     ///
     /// [`FileError::Io`].
-    pub fn create(path: &Path) -> Result<Self, FileError> {
+    pub fn create(path: impl AsRef<Path>) -> Result<Self, FileError> {
+        let path = path.as_ref();
         let file = File::create_new(path).map_err(FileError::io("create", path))?;
         Ok(Self {
             out: BufWriter::with_capacity(1 << 18, file),

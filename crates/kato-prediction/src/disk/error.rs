@@ -83,7 +83,7 @@ impl IndexFileError {
             Self::Locked { .. } => ErrorKind::Locked,
             Self::Cancelled(_) => ErrorKind::Interrupted,
             Self::Store(error) => error.kind(),
-            Self::TooLarge { .. } => ErrorKind::Other,
+            Self::TooLarge { .. } => ErrorKind::Unsupported,
         }
     }
 

@@ -139,9 +139,6 @@ impl Teacher for ElsewhereTeacher<'_> {
     fn learns(&self, _node_idx: usize) -> u64 {
         0
     }
-    fn heap_bytes(&self) -> usize {
-        0
-    }
     fn take_part(&mut self) -> Result<Option<()>, TrainError> {
         Ok(None)
     }

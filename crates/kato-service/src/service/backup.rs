@@ -63,7 +63,8 @@ impl Service {
     /// [`ServiceError::NotEmpty`], [`ServiceError::NoRoom`], [`ServiceError::InMemory`],
     /// [`ServiceError::Closed`], [`ServiceError::StorageFailed`], [`ServiceError::Journal`],
     /// [`ServiceError::Io`].
-    pub fn backup(&self, to: &Path) -> Result<BackupReport, ServiceError> {
+    pub fn backup(&self, to: impl AsRef<Path>) -> Result<BackupReport, ServiceError> {
+        let to = to.as_ref();
         let shared = &self.shared;
         let (Some(journal), Some(nodes)) = (&shared.journal, shared.nodes.dir()) else {
             return Err(ServiceError::InMemory);

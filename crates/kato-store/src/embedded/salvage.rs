@@ -78,7 +78,9 @@ pub fn is_salvaged(checkpoint: &Value) -> bool {
 /// [`StoreError::Missing`] and [`StoreError::Locked`] for the damaged one, [`StoreError::Corrupt`] where no
 /// manifest is whole, which tells the nodes, or no segment; [`StoreError::Exists`],
 /// [`StoreError::NotAKnowledgeBase`] for the new one; I/O errors.
-pub fn salvage(kb: &Path, out: &Path) -> Result<SalvageReport, StoreError> {
+pub fn salvage(kb: impl AsRef<Path>, out: impl AsRef<Path>) -> Result<SalvageReport, StoreError> {
+    let kb = kb.as_ref();
+    let out = out.as_ref();
     if !EmbeddedStore::exists(kb) {
         return Err(StoreError::Missing {
             place: Place::from_path(kb),

@@ -87,7 +87,11 @@ impl ExchangeError {
             Self::Write { source, .. } | Self::Read { source, .. } => {
                 ErrorKind::of_io(source.kind())
             }
-            _ => ErrorKind::Other,
+            Self::Record { .. }
+            | Self::OtherKind { .. }
+            | Self::NotUtf8 { .. }
+            | Self::TooLong { .. }
+            | Self::ZeroFrequency { .. } => ErrorKind::Malformed,
         }
     }
 }

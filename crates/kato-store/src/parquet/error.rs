@@ -98,7 +98,12 @@ impl ParquetError {
         match self {
             Self::Store(error) => error.kind(),
             Self::Version { .. } => ErrorKind::OtherVersion,
-            _ => ErrorKind::Other,
+            Self::Write { source, .. } => ErrorKind::of_causes(source.as_ref()),
+            Self::Read { source } => ErrorKind::of_causes(source.as_ref()).or(ErrorKind::Corrupt),
+            Self::TooLarge { .. } => ErrorKind::Unsupported,
+            Self::MissingColumn { .. } | Self::ColumnType { .. } | Self::Row { .. } => {
+                ErrorKind::Malformed
+            }
         }
     }
 }

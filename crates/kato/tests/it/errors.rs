@@ -58,6 +58,10 @@ fn what_is_opened_or_trained_fails_with_a_kind() {
     fs::write(&other, "another text").unwrap();
     let broken = place.path().join("broken.jsonl.gz");
     fs::write(&broken, [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1, 2, 3]).unwrap();
+    let malformed = place.path().join("malformed.jsonl");
+    fs::write(&malformed, "{\"title\": \"a record without text\"}\n").unwrap();
+    let blank = place.path().join("blank.txt");
+    fs::write(&blank, "\n \n").unwrap();
     let elsewhere = || place.path().join("elsewhere");
     let writer = OpenOptions::new().for_writing().open(&kb).unwrap();
     let refused: Error = kato::open(&kb)
@@ -99,6 +103,18 @@ fn what_is_opened_or_trained_fails_with_a_kind() {
         (
             training(&elsewhere(), &broken).run().unwrap_err(),
             ErrorKind::Corrupt,
+        ),
+        (
+            training(&place.path().join("second"), &malformed)
+                .run()
+                .unwrap_err(),
+            ErrorKind::Malformed,
+        ),
+        (
+            training(&place.path().join("third"), &blank)
+                .run()
+                .unwrap_err(),
+            ErrorKind::Empty,
         ),
         (
             training(&kb, &source)

@@ -65,6 +65,14 @@ pub(super) async fn answer_to(
     }
 }
 
+/// Does work that blocks, such as the listing of sources that are far away: Ctrl-C is heard meanwhile.
+pub(super) async fn on_another_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.context("a thread ended early")?
+}
+
 /// Reads the plan of the generation. The cluster stays at this one, also where somebody extends the
 /// plan at this moment.
 async fn at_plan(cluster: Cluster) -> Result<(Cluster, Plan)> {
@@ -84,14 +92,15 @@ async fn learn(
 ) -> Result<Answer> {
     check_reading(source)?;
     let (cluster, plan) = at_plan(cluster).await?;
-    let learner = Arc::new(learner(&plan)?);
+    let source = source.clone();
+    let open = move || Ok((learner(&plan)?, source.again(plan.corpus())?));
+    let (learner, corpus) = on_another_thread(open).await?;
     let mut options = TrainingOptions::default();
     options.n_workers = workers;
     options.memory_budget =
         usize::try_from(memory.0).context("--memory is too large for this machine")?;
-    let corpus = source.again(plan.corpus())?;
     let done = cluster
-        .learn(task, learner, corpus, &options, scratch, |_| {})
+        .learn(task, Arc::new(learner), corpus, &options, scratch, |_| {})
         .await?;
     let (is_now, marker) = (done.by_this_call(), done.into_inner());
     let bytes: u64 = marker.levels.iter().map(|level| level.file.bytes).sum();
@@ -178,8 +187,8 @@ async fn publish(cluster: &Cluster, kb: &Path) -> Result<Answer> {
     );
     let mut value = answer(is_now, &record);
     let dir = kb.to_owned();
-    let indexed = tokio::task::spawn_blocking(move || indexing::after(&dir));
-    if let Some(index) = indexed.await.context("writing the index ended early")? {
+    let indexed = on_another_thread(move || Ok(indexing::after(&dir))).await?;
+    if let Some(index) = indexed {
         value["index"] = index;
     }
     Ok((text, value))

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use indicatif::HumanBytes;
 use kato_cluster::{Cluster, Completed, CutBy, ExtendOptions, Plan, PlanOptions};
-use kato_loader::{Split, StreamingDatasetLoaderBuilder};
+use kato_learner::HierarchicalConceptLearner as Learner;
+use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
 use kato_store::slice::NameRanges;
 use serde_json::json;
 
-use super::answers::{Answer, when};
+use super::answers::{Answer, on_another_thread, when};
 use crate::exit::bail_as;
 use crate::learning::{LearningArgs, RecordingArgs};
 use crate::numbers::share;
@@ -21,7 +22,7 @@ use crate::source::{SOURCE_HELP, Source, SourceArgs};
 const SMALL_TASK: u64 = 1 << 20;
 
 /// What is planned.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(after_long_help = SOURCE_HELP)]
 pub(super) struct PlanArgs {
     /// What to learn from; see below. Every machine must reach it under the same name.
@@ -57,7 +58,7 @@ pub(super) struct PlanArgs {
 }
 
 /// What is added.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(after_long_help = SOURCE_HELP)]
 pub(super) struct ExtendArgs {
     /// What to learn from in addition; see below. It is read as the plan says.
@@ -73,6 +74,23 @@ pub(super) struct ExtendArgs {
     source: SourceArgs,
 }
 
+impl PlanArgs {
+    /// Returns the learner, the opened corpus, and the most records that are read of it.
+    fn open(&self) -> Result<(Learner, StreamingDatasetLoader, Option<u64>)> {
+        let learner = self.learning.learner(self.recording.recording())?;
+        let sources = self.source.resolve(&self.sources)?;
+        let mut builder = sources.builder();
+        if let Some(share) = self.hold_out {
+            builder = builder.with_split(Split::training(share, self.seed));
+        }
+        if let Some(documents) = self.max_documents {
+            builder = builder.with_max_documents(documents);
+        }
+        let loader = patiently("waiting for the sources to be opened", || builder.build())?;
+        Ok((learner, loader, sources.max_rows()))
+    }
+}
+
 /// Makes the plan.
 pub(super) async fn make_plan(cluster: &Cluster, args: &PlanArgs) -> Result<Answer> {
     if args.source.skips_bad() {
@@ -81,23 +99,15 @@ pub(super) async fn make_plan(cluster: &Cluster, args: &PlanArgs) -> Result<Answ
             "a task ends with a record that cannot be read: --on-bad has no other meaning here"
         );
     }
-    let learner = args.learning.learner(args.recording.recording())?;
+    let owned = args.clone();
+    let (learner, loader, max_records) = on_another_thread(move || owned.open()).await?;
     let mut options = PlanOptions::new(args.tasks);
     options.ranges = NameRanges::new(args.ranges).context("--ranges is at least 1")?;
     options.max_documents = args.max_documents;
-    let sources = args.source.resolve(&args.sources)?;
-    options.max_records = sources.max_rows();
+    options.max_records = max_records;
     if args.by_positions {
         options.cut = CutBy::Positions;
     }
-    let mut builder = sources.builder();
-    if let Some(share) = args.hold_out {
-        builder = builder.with_split(Split::training(share, args.seed));
-    }
-    if let Some(documents) = args.max_documents {
-        builder = builder.with_max_documents(documents);
-    }
-    let loader = patiently("waiting for the sources to be opened", || builder.build())?;
     if loader.identity().skips_records() {
         bail_as!(
             Usage,
@@ -123,7 +133,8 @@ pub(super) async fn make_plan(cluster: &Cluster, args: &PlanArgs) -> Result<Answ
 /// Plans the next generation.
 pub(super) async fn extend_plan(cluster: &Cluster, args: &ExtendArgs) -> Result<Answer> {
     check_reading(&args.source)?;
-    let sources = args.source.resolve(&args.sources)?;
+    let owned = args.clone();
+    let sources = on_another_thread(move || owned.source.resolve(&owned.sources)).await?;
     if sources
         .sources()
         .iter()
