@@ -3,8 +3,8 @@
 
     benches/write_docs.py PAGE WORDS
 
-Every table below a comment `<!-- written by: COMMAND -->` whose command holds WORDS is replaced by the one with the same head that the
-command prints, with the day, the machine and its load before. Commands run in the root of the checkout; `$KB` and the like come from the
+Every table below a comment `<!-- written by: COMMAND -->` whose command holds WORDS is replaced by its columns of a table that the command
+prints, with the day, the machine and its load before. `benches/table.py` makes tables of what commands print as JSON. Commands run in the root of the checkout; `$KB` and the like come from the
 environment. A quiet machine gives quiet figures.
 """
 
@@ -13,6 +13,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,14 +30,28 @@ def when():
     return f"Written {day.day} {day:%B %Y}, {os.cpu_count()} cores of {cpu.group(1) if cpu else 'unknown make'}, load before {load:.1f}:\n\n"
 
 
-def printed(command, head):
-    """Return the table with this head that a command prints."""
+def cells(line):
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+@cache
+def output_of(command):
+    """Return what a command prints; run once, whatever the number of its tables."""
     print(command, file=sys.stderr)
     done = subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-    tables = [table for table in re.findall(TABLE, done.stdout + "\n", flags=re.M) if table.startswith(head)]
-    if not tables:
-        sys.exit(f"`{command}` prints no table that begins with {head}")
-    return tables[0]
+    return done.stdout + "\n"
+
+
+def printed(command, head):
+    """Return the columns with this head of the first table with them that a command prints."""
+    for table in re.findall(TABLE, output_of(command), flags=re.M):
+        rows = [cells(line) for line in table.splitlines()]
+        if set(cells(head)) <= set(rows[0]):
+            columns = [rows[0].index(column) for column in cells(head)]
+            shown = [[row[column] for column in columns] for row in rows]
+            lines = [f"|{'|'.join(row)}|" if row[0].startswith("--") else f"| {' | '.join(row)} |" for row in shown]
+            return "\n".join(lines) + "\n"
+    sys.exit(f"`{command}` prints no table with the columns {head}")
 
 
 def main():
