@@ -24,15 +24,21 @@
 //! [docs/file-format.md](https://github.com/kato-rs/kato-rs/blob/main/docs/file-format.md#the-heads-counts).
 
 mod adding;
+mod batches;
 mod build;
 mod chain;
 mod columns;
 mod counting;
+mod edges;
 mod error;
 mod files;
 mod later;
+mod merging;
+mod nodes;
 mod open;
 mod runs;
+mod shortening;
+mod small;
 mod writing;
 
 pub use self::adding::{WRITTEN_TOKENS, is_due};

@@ -7,15 +7,19 @@ mod level;
 pub(crate) mod numbers;
 mod spectrum;
 pub(crate) mod sums;
+mod windows;
 
-pub(crate) use self::build::{Batch, TrieBuilder};
+use self::build::Batch;
+pub(crate) use self::build::TrieBuilder;
 pub(crate) use self::later::{Later, LaterColumns, Since};
 pub(crate) use self::level::Level;
 pub(crate) use self::level::NgramCounts;
 use self::numbers::Numbers;
+pub(crate) use self::numbers::first_not_below;
 pub(crate) use self::spectrum::Spectrum;
 pub(crate) use self::sums::{BothSums, Sums};
 use self::sums::{FEW, SumTable};
+pub(crate) use self::windows::{Key, Packing, WINDOW_BYTES, Windows};
 use crate::HeadError;
 
 /// The n-grams of up to [`order`](Self::order) symbols that were counted.

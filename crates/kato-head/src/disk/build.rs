@@ -16,8 +16,9 @@ use super::chain::Chain;
 use super::columns::Columns;
 use super::counting::{Runs, count};
 use super::files::{FORMAT_VERSION, HEADER, Header, content_dir, content_of, counts_dir};
+use super::merging::{merge, reduce};
+use super::nodes::{Assembler, Nodes, each_node};
 use super::open::whole;
-use super::runs::{Nodes, each_node, merge, reduce};
 use super::writing::{NgramWriter, Written};
 use crate::{Head, HeadOptions};
 
@@ -94,7 +95,8 @@ pub struct BuildReport {
 /// [`BuildOptions::sort_bytes`], and 4 bytes for each pattern of the largest node. Working files take about
 /// as much room as the counts, twice that at most, and 33 bytes for each pattern of two levels.
 ///
-/// A store whose names are ambiguous, because several levels hold one, or none, is counted in memory.
+/// A store whose names are ambiguous, because several levels hold one, or none, is counted in memory, and so is
+/// one of more than four million symbols.
 ///
 /// # Errors
 ///
@@ -176,6 +178,7 @@ fn write(
         Some(counted) => {
             let Runs {
                 content,
+                packing,
                 runs,
                 counted,
                 missing,
@@ -183,19 +186,20 @@ fn write(
                 texts,
                 is_used,
             } = counted;
-            let runs = reduce(runs, scratch.path(), order, check)?;
+            let runs = reduce(runs, scratch.path(), packing, check)?;
             let used: Vec<&str> = texts
                 .iter()
                 .zip(&is_used)
                 .filter_map(|(text, is_used)| is_used.then_some(&**text))
                 .collect();
-            let mut renumbered = Renumbered {
+            let renumbered = Renumbered {
                 writer: NgramWriter::new(columns, order, used.iter().copied())?,
                 numbers: numbers(&is_used),
             };
-            merge(&runs, &mut renumbered, check)?;
+            let mut ngrams = Assembler::new(renumbered, packing);
+            merge(runs, packing, check, |key, times| ngrams.window(key, times))?;
             (
-                renumbered.writer.finish()?,
+                ngrams.finish()?.writer.finish()?,
                 counted,
                 missing,
                 content,

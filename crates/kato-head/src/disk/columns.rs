@@ -6,7 +6,8 @@ use kato_columns::files::{ColumnList, ColumnSetWriter, ColumnWriter};
 use kato_columns::{CheckedBytes, Damage};
 
 use super::CountsError;
-use crate::trie::numbers::{LARGE, Numbers, Width};
+use super::small::is_narrow;
+use crate::trie::numbers::{Numbers, Width};
 use crate::trie::sums::{SUMS_BYTES, WrittenSums};
 use crate::trie::{LaterColumns, Level};
 
@@ -18,7 +19,7 @@ pub(super) fn name_of(length: usize, column: &str) -> String {
     format!("{length}.{column}")
 }
 
-/// Columns that are written, those of small numbers among them.
+/// Columns that are written.
 #[derive(Debug)]
 pub(super) struct Columns(ColumnSetWriter);
 
@@ -39,21 +40,6 @@ impl Columns {
         Ok(self.0.end(name, column)?)
     }
 
-    pub(super) fn small(&self, name: &str) -> Result<SmallWriter, CountsError> {
-        Ok(SmallWriter {
-            small: self.create(name)?,
-            places: self.create(&large_places(name))?,
-            numbers: self.create(&large(name))?,
-            len: 0,
-        })
-    }
-
-    pub(super) fn end_small(&mut self, name: &str, column: SmallWriter) -> Result<(), CountsError> {
-        self.end(name, column.small)?;
-        self.end(&large_places(name), column.places)?;
-        self.end(&large(name), column.numbers)
-    }
-
     /// Maps a column that was written.
     pub(super) fn map(&self, name: &str, damage: &Damage) -> Result<CheckedBytes, CountsError> {
         Ok(self.0.map(name, damage)?)
@@ -65,54 +51,41 @@ impl Columns {
     }
 }
 
-fn large_places(name: &str) -> String {
+pub(super) fn large_places(name: &str) -> String {
     format!("{name}_large_places")
 }
 
-fn large(name: &str) -> String {
+pub(super) fn large(name: &str) -> String {
     format!("{name}_large")
-}
-
-/// A column of numbers most of which are small.
-pub(super) struct SmallWriter {
-    small: ColumnWriter,
-    places: ColumnWriter,
-    numbers: ColumnWriter,
-    len: u32,
-}
-
-impl SmallWriter {
-    #[inline]
-    pub(super) fn push(&mut self, number: u32) -> Result<(), CountsError> {
-        match u8::try_from(number) {
-            Ok(small) if small != LARGE => self.small.push(&[small])?,
-            _ => {
-                self.small.push(&[LARGE])?;
-                self.places.push(&self.len.to_le_bytes())?;
-                self.numbers.push(&number.to_le_bytes())?;
-            }
-        }
-        self.len += 1;
-        Ok(())
-    }
 }
 
 /// Finds a column by its name.
 pub(super) type Find<'a> = dyn FnMut(&str) -> Result<CheckedBytes, CountsError> + 'a;
 
-/// Returns a column of numbers most of which are small.
-pub(super) fn small(name: &str, find: &mut Find<'_>) -> Result<Numbers, CountsError> {
-    let large = [find(&large_places(name))?, find(&large(name))?];
-    Ok(Numbers::from_file(find(name)?, Width::Byte(large)))
+/// Returns a column of `len` counts of n-grams of `n` symbols.
+pub(super) fn small(
+    n: usize,
+    column: &str,
+    len: usize,
+    find: &mut Find<'_>,
+) -> Result<Numbers, CountsError> {
+    let name = name_of(n, column);
+    let large = [find(&large_places(&name))?, find(&large(&name))?];
+    let width = match is_narrow(n) {
+        true => Width::Half(large, len),
+        false => Width::Byte(large),
+    };
+    Ok(Numbers::from_file(find(&name)?, width))
 }
 
-/// What of the columns of an order is there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Has {
-    /// Symbols, counts, and where the followers begin.
-    Counts,
-    /// The symbols to the left as well.
-    Continuations,
+/// Returns where what continues each n-gram of `n` symbols begins.
+pub(super) fn starts(n: usize, find: &mut Find<'_>) -> Result<Numbers, CountsError> {
+    let name = name_of(n, "starts");
+    let width = match is_narrow(n) {
+        true => Width::Line([find(&large_places(&name))?, find(&large(&name))?]),
+        false => Width::Four,
+    };
+    Ok(Numbers::from_file(find(&name)?, width))
 }
 
 /// Returns the n-grams of `n` symbols; those of the longest have no followers.
@@ -120,7 +93,6 @@ pub(super) fn level(
     n: usize,
     is_longest: bool,
     symbol_bytes: u8,
-    has: Has,
     find: &mut Find<'_>,
 ) -> Result<Level, CountsError> {
     let width = match symbol_bytes {
@@ -128,15 +100,13 @@ pub(super) fn level(
         _ => Width::Four,
     };
     let symbols = Numbers::from_file(find(&name_of(n, "symbols"))?, width);
-    let counts = small(&name_of(n, "counts"), find)?;
-    let (mut starts, mut continuations) = (Numbers::default(), Numbers::default());
+    let counts = small(n, "counts", symbols.len(), find)?;
+    let (mut followers, mut continuations) = (Numbers::default(), Numbers::default());
     if !is_longest {
-        starts = Numbers::from_file(find(&name_of(n, "starts"))?, Width::Four);
-        if has == Has::Continuations {
-            continuations = small(&name_of(n, "continuations"), find)?;
-        }
+        followers = starts(n, find)?;
+        continuations = small(n, "continuations", symbols.len(), find)?;
     }
-    Ok(Level::new(symbols, counts, continuations, starts))
+    Ok(Level::new(symbols, counts, continuations, followers))
 }
 
 /// Returns what a unit has of the n-grams of `n` symbols.

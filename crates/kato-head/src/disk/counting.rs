@@ -1,29 +1,20 @@
 //! Counting the n-grams of a store in name order, in bounded memory: sorted in batches, which are merged.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
-use std::thread::JoinHandle;
+use std::path::Path;
 
-use kato_map::Map;
 use kato_model::PatternName;
 use kato_store::visit::{OrderedNode, OrderedVisitor, StoredContent, VisitedPattern};
 use kato_store::{EmbeddedStore, PatternStore, Tombstones};
 
-use super::runs::{Run, RunWriter, each_node};
-use super::writing::map_scratch;
+use super::batches::Batches;
+use super::edges::{EdgeFile, EdgeSize, EdgeWriter};
+use super::runs::Run;
 use super::{BuildOptions, CountsError};
 use crate::Counted;
 use crate::collect::{BREAK, Child, Edges, Missing, note_missing};
-use crate::trie::Batch;
-
-/// Bytes that sorting a window takes, with what becomes of it.
-const WINDOW_BYTES: usize = 128;
-
-/// Windows of a batch at least, and at most.
-const WINDOWS: std::ops::RangeInclusive<usize> = 1 << 4..=1 << 26;
+use crate::trie::Packing;
 
 /// Patterns between two looks whether it was cancelled.
 const CHECK_EVERY: u64 = 1 << 12;
@@ -31,6 +22,7 @@ const CHECK_EVERY: u64 = 1 << 12;
 /// What was counted of a store.
 pub(super) struct Runs {
     pub(super) content: StoredContent,
+    pub(super) packing: Packing,
     pub(super) runs: Vec<Run>,
     pub(super) counted: Counted,
     pub(super) missing: Missing,
@@ -43,7 +35,7 @@ pub(super) struct Runs {
 }
 
 /// Counts all levels of a store; `None` where a name may stand for patterns of several levels, or for none,
-/// which only looking names up tells.
+/// which only looking names up tells, and where there are millions of symbols.
 pub(super) fn count(
     store: &EmbeddedStore,
     order: usize,
@@ -61,16 +53,17 @@ pub(super) fn count(
         retired: Retired::default(),
         retired_below: Retired::default(),
         n_of_level: 0,
-        batches: Batches::new(order, scratch, options.sort_bytes),
+        batches: None,
+        order,
         counted: Counted::default(),
         missing: Missing::default(),
         texts: Vec::new(),
         is_used: Vec::new(),
         below: None,
         own: None,
-        reach: order - 1,
         run: Vec::new(),
         children: Vec::new(),
+        lengths: Vec::new(),
         edges: Edges::new(order - 1),
         n_seen: 0,
         end: None,
@@ -79,7 +72,7 @@ pub(super) fn count(
     // The visitor's own reason first: it is why the visit ended.
     match counter.end.take() {
         Some(End::Error(error)) => return Err(error),
-        Some(End::NeedsNames) => return Ok(None),
+        Some(End::IsUnusual) => return Ok(None),
         None => {}
     }
     let Some(mut content) = visited? else {
@@ -87,8 +80,13 @@ pub(super) fn count(
     };
     let whole = content.digest;
     content.digest = whole.without(&tombstones);
+    // A store of no nodes holds no pattern either.
+    let Some(batches) = counter.batches else {
+        return Ok(None);
+    };
     Ok(Some(Runs {
-        runs: counter.batches.finish()?,
+        packing: batches.windows.packing(),
+        runs: batches.finish()?,
         counted: counter.counted,
         missing: counter.missing,
         can_grow: content.digest == whole,
@@ -104,7 +102,7 @@ type Retired = HashMap<u32, PatternName>;
 /// Why a visit ended early.
 enum End {
     Error(CountsError),
-    NeedsNames,
+    IsUnusual,
 }
 
 struct Counter<'a> {
@@ -120,7 +118,8 @@ struct Counter<'a> {
     retired_below: Retired,
     /// Patterns of the level at hand so far.
     n_of_level: u32,
-    batches: Batches,
+    /// `None` ahead of the first level.
+    batches: Option<Batches>,
     counted: Counted,
     missing: Missing,
     texts: Vec<String>,
@@ -128,11 +127,11 @@ struct Counter<'a> {
     /// The ends of the patterns of the level below, by place, and those of the level at hand.
     below: Option<EdgeFile>,
     own: Option<EdgeWriter>,
-    /// One less than the order.
-    reach: usize,
+    order: usize,
     /// Symbols of the pattern at hand, its children and their ends; reused.
     run: Vec<u32>,
     children: Vec<Child>,
+    lengths: Vec<u8>,
     edges: Edges,
     n_seen: u64,
     end: Option<End>,
@@ -147,21 +146,32 @@ impl Counter<'_> {
         if node.node_idx == 0 {
             self.texts = node.texts.iter().map(|&text| text.to_owned()).collect();
             self.is_used = vec![false; self.texts.len()];
+            let sort_bytes = self.options.sort_bytes;
+            let packing = Packing::new(self.order, self.texts.len());
+            self.batches = packing.map(|packing| Batches::new(packing, self.scratch, sort_bytes));
+            if self.batches.is_none() {
+                self.end = Some(End::IsUnusual);
+            }
             if node
                 .texts
                 .iter()
                 .any(|text| PatternName::from_symbol(text).is_some())
             {
-                self.end = Some(End::NeedsNames);
+                self.end = Some(End::IsUnusual);
             }
         } else if !node.texts.is_empty() {
             // Text, or a name that the level right below does not hold.
-            self.end = Some(End::NeedsNames);
+            self.end = Some(End::IsUnusual);
         }
         self.below = self.own.take().map(EdgeWriter::finish).transpose()?;
         if node.node_idx + 1 < self.n_levels {
             let path = self.scratch.join(format!("edges-{}", node.node_idx));
-            self.own = Some(EdgeWriter::create(&path, self.reach)?);
+            let symbol_bytes = |batches: &Batches| batches.windows.packing().symbol_bytes();
+            let size = EdgeSize {
+                reach: self.order - 1,
+                symbol_bytes: self.batches.as_ref().map_or(4, symbol_bytes),
+            };
+            self.own = Some(EdgeWriter::create(&path, size)?);
         }
         Ok(())
     }
@@ -178,6 +188,10 @@ impl Counter<'_> {
             // Those behind it keep their places.
             return self.own.as_mut().map_or(Ok(()), |own| own.push(&[]));
         }
+        // The lowest level begins with them.
+        let Some(batches) = &mut self.batches else {
+            return Ok(());
+        };
         let times = u32::try_from(pattern.frequency).unwrap_or(u32::MAX);
         self.counted.patterns += 1;
         self.run.clear();
@@ -188,12 +202,14 @@ impl Counter<'_> {
             self.counted.symbols = self.counted.symbols.saturating_add(learned);
             for event in pattern.events() {
                 self.run.push(match *event {
-                    [number] => {
-                        if let Some(is_used) = self.is_used.get_mut(number as usize) {
+                    [number] => match self.is_used.get_mut(number as usize) {
+                        Some(is_used) => {
                             *is_used = true;
+                            number
                         }
-                        number
-                    }
+                        // A store that breaks its contract: the pattern has a symbol that the node lacks.
+                        None => BREAK,
+                    },
                     // Which of them came first was not learned.
                     _ => {
                         self.counted.wide_events += 1;
@@ -202,14 +218,17 @@ impl Counter<'_> {
                 });
             }
             for run in self.run.split(|&symbol| symbol == BREAK) {
-                self.batches.batch.run(run, times);
+                batches.windows.run(run, times);
             }
         } else {
             self.read_children(pattern);
-            let batch = &mut self.batches.batch;
+            let Some(batches) = &mut self.batches else {
+                return Ok(());
+            };
+            let windows = &mut batches.windows;
             self.edges
                 .crossing_windows(&self.children, |window, n_known| {
-                    batch.window(window, n_known, times);
+                    windows.window(window, n_known, times);
                     Ok::<_, CountsError>(())
                 })?;
             if self.own.is_some() {
@@ -219,19 +238,28 @@ impl Counter<'_> {
         if let Some(own) = &mut self.own {
             own.push(&self.run)?;
         }
-        self.batches.end_if_full()
+        self.batches.as_mut().map_or(Ok(()), Batches::end_if_full)
     }
 
     /// Reads the children of a pattern above the lowest level.
     fn read_children(&mut self, pattern: &VisitedPattern<'_>) {
         self.children.clear();
         self.edges.clear();
+        self.lengths.clear();
+        if let Some(below) = &self.below {
+            // They lie anywhere, so all are fetched before one is read.
+            let lengths = pattern.symbols.iter().map(|&number| below.length(number));
+            self.lengths.extend(lengths);
+        }
+        let mut place = 0;
         for event in pattern.events() {
+            let length = self.lengths.get(place).copied().unwrap_or(0);
+            place += event.len();
             let child = match (event, &self.below) {
                 (&[number], Some(below))
                     if number < self.n_below && !self.retired_below.contains_key(&number) =>
                 {
-                    below.read(number, &mut self.run);
+                    below.read(number, length, &mut self.run);
                     Some(self.edges.push(&self.run))
                 }
                 ([number], _) => {
@@ -272,150 +300,5 @@ impl OrderedVisitor for Counter<'_> {
                 ControlFlow::Break(())
             }
         }
-    }
-}
-
-/// Windows that are collected, sorted on another thread and written.
-struct Batches {
-    order: usize,
-    scratch: PathBuf,
-    batch: Batch,
-    most_windows: usize,
-    sorting: Option<JoinHandle<Result<Run, CountsError>>>,
-    runs: Vec<Run>,
-    n_begun: usize,
-}
-
-impl Batches {
-    fn new(order: usize, scratch: &Path, sort_bytes: usize) -> Self {
-        // One is collected while another is sorted.
-        let most_windows = sort_bytes / 2 / WINDOW_BYTES;
-        Self {
-            order,
-            scratch: scratch.to_owned(),
-            batch: Batch::new(order),
-            most_windows: most_windows.clamp(*WINDOWS.start(), *WINDOWS.end()),
-            sorting: None,
-            runs: Vec::new(),
-            n_begun: 0,
-        }
-    }
-
-    fn end_if_full(&mut self) -> Result<(), CountsError> {
-        match self.batch.len() < self.most_windows {
-            true => Ok(()),
-            false => self.end_batch(),
-        }
-    }
-
-    fn end_batch(&mut self) -> Result<(), CountsError> {
-        self.wait()?;
-        let mut batch = std::mem::replace(&mut self.batch, Batch::new(self.order));
-        let (scratch, number, order) = (self.scratch.clone(), self.n_begun, self.order);
-        self.n_begun += 1;
-        self.sorting = Some(std::thread::spawn(move || {
-            let mut run = RunWriter::create(&scratch, number, order)?;
-            each_node(&batch.sorted(), &mut run)?;
-            run.finish()
-        }));
-        Ok(())
-    }
-
-    fn wait(&mut self) -> Result<(), CountsError> {
-        if let Some(sorting) = self.sorting.take() {
-            let run = sorting.join();
-            self.runs
-                .push(run.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
-        }
-        Ok(())
-    }
-
-    fn finish(mut self) -> Result<Vec<Run>, CountsError> {
-        self.end_batch()?;
-        self.wait()?;
-        Ok(std::mem::take(&mut self.runs))
-    }
-}
-
-impl Drop for Batches {
-    fn drop(&mut self) {
-        // Whoever fails meanwhile leaves no thread behind that still writes.
-        if let Some(sorting) = self.sorting.take() {
-            drop(sorting.join());
-        }
-    }
-}
-
-/// The first and the last symbols of the patterns of a level in a working file, the same number of bytes
-/// for each.
-struct EdgeWriter {
-    out: BufWriter<File>,
-    path: PathBuf,
-    reach: usize,
-}
-
-struct EdgeFile {
-    map: Map,
-    reach: usize,
-}
-
-/// Returns the bytes of the ends of a pattern: how many symbols there are, and the symbols.
-const fn edge_bytes(reach: usize) -> usize {
-    1 + 2 * reach * 4
-}
-
-impl EdgeWriter {
-    fn create(path: &Path, reach: usize) -> Result<Self, CountsError> {
-        let file = File::create(path).map_err(CountsError::io("create", path))?;
-        Ok(Self {
-            out: BufWriter::with_capacity(1 << 18, file),
-            path: path.to_owned(),
-            reach,
-        })
-    }
-
-    /// Appends the symbols of a pattern, or what is left of them; see [`Edges::insert`].
-    fn push(&mut self, symbols: &[u32]) -> Result<(), CountsError> {
-        let reach = self.reach;
-        let (first, last) = match symbols.len() <= 2 * reach {
-            true => (symbols, &[][..]),
-            false => (&symbols[..reach], &symbols[symbols.len() - reach..]),
-        };
-        let mut bytes = [0u8; edge_bytes(crate::options::MAX_ORDER)];
-        // At most 30.
-        bytes[0] = (first.len() + last.len()) as u8;
-        let parts = bytes[1..].chunks_exact_mut(4);
-        for (part, symbol) in parts.zip(first.iter().chain(last)) {
-            part.copy_from_slice(&symbol.to_le_bytes());
-        }
-        let written = self.out.write_all(&bytes[..edge_bytes(reach)]);
-        written.map_err(CountsError::io("write", &self.path))
-    }
-
-    fn finish(mut self) -> Result<EdgeFile, CountsError> {
-        self.out
-            .flush()
-            .map_err(CountsError::io("write", &self.path))?;
-        drop(self.out);
-        let map = map_scratch(&self.path)?;
-        map.advise_random();
-        Ok(EdgeFile {
-            map,
-            reach: self.reach,
-        })
-    }
-}
-
-impl EdgeFile {
-    /// Reads the ends of a pattern.
-    fn read(&self, place: u32, symbols: &mut Vec<u32>) {
-        symbols.clear();
-        let bytes = edge_bytes(self.reach);
-        let start = place as usize * bytes;
-        let Some([length, bytes @ ..]) = self.map.get(start..start + bytes) else {
-            return;
-        };
-        let parts = bytes.as_chunks::<4>().0.iter().take((*length).into());
-        symbols.extend(parts.map(|&symbol| u32::from_le_bytes(symbol)));
     }
 }

@@ -12,8 +12,8 @@ use super::CountsError;
 use crate::Counted;
 use crate::trie::Spectrum;
 
-/// The version of the format of counts that add to none.
-pub(super) const FORMAT_VERSION: u64 = 1;
+/// The version of the format of counts that add to none. Those of version 1 had wider columns, and are written anew.
+pub(super) const FORMAT_VERSION: u64 = 3;
 
 /// The version of the format of counts that add to others.
 pub(super) const LATER_VERSION: u64 = 2;
@@ -83,7 +83,7 @@ impl Header {
         Ok(write_sealed(&dir.join(HEADER), &body)?)
     }
 
-    /// Reads the header of counts; `None` if there are none.
+    /// Reads the header of counts; `None` if there are none, or none that are read any more.
     pub(super) fn read(dir: &Path) -> Result<Option<Self>, CountsError> {
         let path = dir.join(HEADER);
         let Some(body) = read_sealed(&path)? else {
@@ -95,12 +95,15 @@ impl Header {
         let found = value["format_version"]
             .as_u64()
             .ok_or_else(|| damaged("it has no format version".to_owned()))?;
-        if !(FORMAT_VERSION..=LATER_VERSION).contains(&found) {
+        if found > FORMAT_VERSION {
             return Err(CountsError::Version {
                 path,
                 found,
-                supported: LATER_VERSION,
+                supported: FORMAT_VERSION,
             });
+        }
+        if found < LATER_VERSION {
+            return Ok(None);
         }
         let header: Self = serde_json::from_value(value)
             .map_err(|error| damaged(format!("it does not decode: {error}")))?;

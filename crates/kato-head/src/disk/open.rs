@@ -8,7 +8,7 @@ use kato_store::visit::ContentDigest;
 use kato_store::{EmbeddedStore, PatternStore};
 
 use super::chain::{Chain, find_parts};
-use super::columns::{self, Has, TEXT_STARTS, TEXTS, sums};
+use super::columns::{self, TEXT_STARTS, TEXTS, sums};
 use super::files::{Header, content_of};
 use super::later::{MOST, count_later};
 use super::{BuildOptions, CountsError};
@@ -231,8 +231,7 @@ impl Opened {
             for (number, (_, columns)) in self.units.iter().enumerate() {
                 let mut find = |name: &str| Ok(columns.find(name)?);
                 if number == 0 {
-                    let has = Has::Continuations;
-                    level = columns::level(n, n == order, header.symbol_bytes, has, &mut find)?;
+                    level = columns::level(n, n == order, header.symbol_bytes, &mut find)?;
                     if !level.is_whole(n == order) {
                         return Err(contradiction());
                     }

@@ -1,7 +1,6 @@
-//! Writing counts: the n-grams, then the symbols to the left of each, then sums.
+//! Writing counts: the n-grams, and sums of what follows them.
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use kato_columns::Damage;
@@ -9,14 +8,12 @@ use kato_columns::files::ColumnWriter;
 use kato_map::Map;
 
 use super::CountsError;
-use super::columns::{Columns, Has, SmallWriter, TEXT_STARTS, TEXTS, level, name_of};
-use super::runs::Nodes;
+use super::columns::{Columns, TEXT_STARTS, TEXTS, level, name_of};
+use super::nodes::Nodes;
+use super::small::{SmallWriter, StartsWriter};
 use crate::HeadError;
 use crate::trie::sums::to_bytes;
 use crate::trie::{Level, Spectrum, Trie};
-
-/// Stands for no n-gram.
-const NONE: u32 = u32::MAX;
 
 /// What writes the n-grams of all lengths.
 pub(super) struct NgramWriter {
@@ -30,7 +27,7 @@ struct LevelWriter {
     symbols: ColumnWriter,
     counts: SmallWriter,
     /// `None` for the longest.
-    starts: Option<ColumnWriter>,
+    starts: Option<StartsWriter>,
     /// How many of the next length there are that continue those so far.
     n_children: u32,
     len: u64,
@@ -61,15 +58,15 @@ impl NgramWriter {
             let name = |column: &str| name_of(depth + 1, column);
             let mut level = LevelWriter {
                 symbols: columns.create(&name("symbols"))?,
-                counts: columns.small(&name("counts"))?,
+                counts: SmallWriter::create(&columns, depth + 1, &name("counts"))?,
                 starts: None,
                 n_children: 0,
                 len: 0,
                 spectrum: Spectrum::default(),
             };
             if depth + 1 < order {
-                let mut starts = columns.create(&name("starts"))?;
-                starts.push(&0u32.to_le_bytes())?;
+                let mut starts = StartsWriter::create(&columns, depth + 1, &name("starts"))?;
+                starts.push(0)?;
                 level.starts = Some(starts);
             }
             Ok(level)
@@ -88,9 +85,9 @@ impl NgramWriter {
         for (depth, level) in self.levels.into_iter().enumerate() {
             let name = |column: &str| name_of(depth + 1, column);
             self.columns.end(&name("symbols"), level.symbols)?;
-            self.columns.end_small(&name("counts"), level.counts)?;
+            level.counts.end(&mut self.columns, &name("counts"))?;
             if let Some(starts) = level.starts {
-                self.columns.end(&name("starts"), starts)?;
+                starts.end(&mut self.columns, &name("starts"))?;
             }
             ngrams.push(level.len);
             counts.push(level.spectrum);
@@ -121,7 +118,7 @@ impl Nodes for NgramWriter {
         if let Some(starts) = &mut level.starts {
             // One n-gram is the most that a length is too long by.
             level.n_children = level.n_children.saturating_add(n_children);
-            starts.push(&level.n_children.to_le_bytes())?;
+            starts.push(level.n_children)?;
         }
         match level.len > Level::MAX_LEN as u64 {
             true => Err(HeadError::TooManyNgrams.into()),
@@ -148,58 +145,6 @@ pub(super) fn write_texts<'a>(
 }
 
 impl Written {
-    /// Writes how many symbols stand to the left of each n-gram, in so many bytes of memory, and returns
-    /// by length how many n-grams have how many.
-    pub(super) fn write_continuations(
-        &mut self,
-        scratch: &Path,
-        sort_bytes: usize,
-        check: &dyn Fn() -> Result<(), CountsError>,
-    ) -> Result<Vec<Spectrum>, CountsError> {
-        let order = self.ngrams.len();
-        let damage = Damage::default();
-        let mut levels = Vec::new();
-        for n in 1..=order {
-            let mut find = |name: &str| self.columns.map(name, &damage);
-            levels.push(level(
-                n,
-                n == order,
-                self.symbol_bytes,
-                Has::Counts,
-                &mut find,
-            )?);
-        }
-        let mut spectra = Vec::new();
-        // The shortened n-gram of every one of the length before; those of one symbol have none.
-        let mut shortened: Option<Map> = None;
-        for depth in 1..order {
-            let path = scratch.join(format!("shortened-{depth}"));
-            write_shortened(&levels, depth, shortened.as_ref(), &path, check)?;
-            let map = map_scratch(&path)?;
-            let n_counters = (sort_bytes / 4).max(1 << 16);
-            let name = name_of(depth, "continuations");
-            let mut column = self.columns.small(&name)?;
-            let mut spectrum = Spectrum::default();
-            let len = levels[depth - 1].n_sealed();
-            for first in (0..len).step_by(n_counters) {
-                check()?;
-                let counters = count(&levels[depth], &map, first..(first + n_counters).min(len));
-                for counter in counters {
-                    column.push(counter)?;
-                    spectrum.replace(0, counter);
-                }
-            }
-            self.columns.end_small(&name, column)?;
-            spectra.push(spectrum);
-            shortened = Some(map);
-        }
-        spectra.push(Spectrum::default());
-        match damage.what() {
-            Some(what) => Err(CountsError::damaged(self.columns.dir(), what)),
-            None => Ok(spectra),
-        }
-    }
-
     /// Writes the sums of the contexts that are followed by many symbols.
     pub(super) fn write_sums(
         &mut self,
@@ -211,8 +156,7 @@ impl Written {
         let mut find = |name: &str| self.columns.map(name, &damage);
         let mut levels = Vec::new();
         for n in 1..=order {
-            let has = Has::Continuations;
-            levels.push(level(n, n == order, self.symbol_bytes, has, &mut find)?);
+            levels.push(level(n, n == order, self.symbol_bytes, &mut find)?);
         }
         let none = (0..order).map(|_| Default::default()).collect();
         let trie = Trie::from_parts(levels, self.counts.clone(), continuations.to_vec(), none);
@@ -234,55 +178,6 @@ impl Written {
     }
 }
 
-/// Writes of every n-gram of `depth` + 1 symbols the id of the one without its first symbol.
-fn write_shortened(
-    levels: &[Level],
-    depth: usize,
-    shortened: Option<&Map>,
-    path: &Path,
-    check: &dyn Fn() -> Result<(), CountsError>,
-) -> Result<(), CountsError> {
-    let file = File::create(path).map_err(CountsError::io("create", path))?;
-    let mut out = BufWriter::with_capacity(1 << 18, file);
-    let (contexts, symbols) = (&levels[depth - 1], levels[depth].sealed_symbols());
-    for context in 0..contexts.n_sealed() {
-        if context % (1 << 16) == 0 {
-            check()?;
-        }
-        // What continues the context without its first symbol; the n-grams of two symbols end in one,
-        // whose context is the empty one.
-        let within = match shortened {
-            None => 0..contexts.n_sealed(),
-            Some(map) => match number(map, context) {
-                NONE => 0..0,
-                shorter => levels[depth - 2].sealed_children(shorter),
-            },
-        };
-        let mut from = within.start;
-        for child in contexts.sealed_children(context as u32) {
-            let found = contexts.find_from(from..within.end, symbols.get(child));
-            from = found.unwrap_or(from);
-            // Places have 32 bits.
-            let id = found.map_or(NONE, |found| found as u32);
-            let written = out.write_all(&id.to_le_bytes());
-            written.map_err(CountsError::io("write", path))?;
-        }
-    }
-    out.flush().map_err(CountsError::io("write", path))
-}
-
-/// Counts the n-grams that become each of a range when they lose their first symbol.
-fn count(ngrams: &Level, shortened: &Map, range: std::ops::Range<usize>) -> Vec<u32> {
-    let mut counters = vec![0u32; range.len()];
-    for (place, n) in ngrams.sealed_counts().enumerate() {
-        let shorter = number(shortened, place) as usize;
-        if n > 0 && range.contains(&shorter) {
-            counters[shorter - range.start] += 1;
-        }
-    }
-    counters
-}
-
 /// Maps a working file.
 pub(super) fn map_scratch(path: &Path) -> Result<Map, CountsError> {
     let open = || Map::from_file(path, &File::open(path)?);
@@ -290,11 +185,4 @@ pub(super) fn map_scratch(path: &Path) -> Result<Map, CountsError> {
     // It lives as long as it is mapped, and goes when the process ends however that ends.
     drop(fs::remove_file(path));
     Ok(map)
-}
-
-/// Returns a number of a working file; [`NONE`] beyond its end.
-fn number(map: &Map, place: usize) -> u32 {
-    let bytes = map.get(place * 4..place * 4 + 4);
-    let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
-    bytes.map_or(NONE, u32::from_le_bytes)
 }

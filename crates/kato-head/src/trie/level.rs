@@ -6,7 +6,7 @@ use std::ops::Range;
 use foldhash::fast::FixedState;
 
 use super::later::{Changes, Later};
-use super::numbers::{Numbers, Part, Reader, first_not_below};
+use super::numbers::{Numbers, Part, first_not_below};
 use super::sums::{self, BothSums};
 
 /// What was counted of one n-gram, which is known by its last symbol.
@@ -176,11 +176,6 @@ impl Level {
 
     pub(crate) fn sealed_count(&self, sealed: usize) -> u32 {
         self.counts.get(sealed)
-    }
-
-    /// Returns what reads many symbols of the columns.
-    pub(crate) fn sealed_symbols(&self) -> Reader<'_> {
-        self.symbols.read()
     }
 
     pub(crate) fn sealed_counts(&self) -> impl Iterator<Item = u32> {

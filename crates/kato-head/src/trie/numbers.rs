@@ -1,9 +1,22 @@
 //! Columns of numbers, in memory or in files that are read where they lie.
 
+mod part;
+
 use kato_columns::{CheckedBytes, View};
+
+pub(crate) use self::part::Part;
 
 /// The byte that says that a number stands among the large ones.
 pub(crate) const LARGE: u8 = u8::MAX;
+
+/// The half of a byte that says so.
+pub(crate) const LARGE_HALF: u8 = 15;
+
+/// Numbers of a line.
+pub(crate) const LINE_NUMBERS: usize = 28;
+
+/// Bytes of a line: what it holds is fetched at once.
+const LINE_BYTES: usize = 4 + LINE_NUMBERS;
 
 /// A column of numbers.
 #[derive(Debug)]
@@ -26,6 +39,11 @@ pub(crate) enum Width {
     /// A byte, or [`LARGE`] for those that stand among the large ones: the places of these, ascending, and
     /// the numbers, both of 4 bytes.
     Byte([CheckedBytes; 2]),
+    /// Half a byte, the lower one first, or [`LARGE_HALF`]; so many numbers.
+    Half([CheckedBytes; 2], usize),
+    /// Lines of [`LINE_NUMBERS`] that ascend: the first one with 4 bytes, then of each how much more it is with
+    /// a byte, or [`LARGE`].
+    Line([CheckedBytes; 2]),
     /// 2 bytes.
     Two,
     /// 4 bytes.
@@ -41,12 +59,18 @@ impl Default for Numbers {
 impl Numbers {
     /// Joins the bytes of a file and their width.
     pub(crate) fn from_file(bytes: CheckedBytes, width: Width) -> Self {
-        let bytes_each = match width {
-            Width::Byte(_) => 1,
-            Width::Two => 2,
-            Width::Four => 4,
+        let len = match width {
+            Width::Byte(_) => bytes.len(),
+            Width::Half(_, len) if len.div_ceil(2) == bytes.len() => len,
+            // It does not fit what it is of.
+            Width::Half(..) => bytes.len() * 2,
+            Width::Line(_) => {
+                let rest = (bytes.len() % LINE_BYTES).saturating_sub(4);
+                bytes.len() / LINE_BYTES * LINE_NUMBERS + rest
+            }
+            Width::Two => bytes.len() / 2,
+            Width::Four => bytes.len() / 4,
         };
-        let len = bytes.len() / bytes_each;
         Self::Frozen(Frozen { bytes, width, len })
     }
 
@@ -92,99 +116,13 @@ impl Numbers {
             Self::Owned(numbers) => numbers.capacity() * 4,
             Self::Frozen(frozen) => {
                 let large = match &frozen.width {
-                    Width::Byte(large) => large.iter().map(CheckedBytes::heap_bytes).sum(),
+                    Width::Byte(large) | Width::Half(large, _) | Width::Line(large) => {
+                        large.iter().map(CheckedBytes::heap_bytes).sum()
+                    }
                     Width::Two | Width::Four => 0,
                 };
                 frozen.bytes.heap_bytes() + large
             }
-        }
-    }
-}
-
-/// Bytes of a file up to which a range is looked at as one.
-const MOST_PART_BYTES: usize = 1 << 16;
-
-/// A range of a column, whose numbers are compared with their checksums once.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Part<'a> {
-    Owned(&'a [u32]),
-    /// The large ones are found by the place of the range.
-    Byte(&'a [u8], &'a [CheckedBytes; 2], usize),
-    Two(&'a [[u8; 2]]),
-    Four(&'a [[u8; 4]]),
-    /// Too long: from this place on, so many.
-    Each(Reader<'a>, usize, usize),
-}
-
-impl Numbers {
-    /// Returns a range to be read here and there.
-    #[inline]
-    pub(crate) fn part(&self, range: std::ops::Range<usize>) -> Part<'_> {
-        let (start, len) = (range.start, range.len());
-        let frozen = match self {
-            Self::Owned(numbers) => return Part::Owned(numbers.get(range).unwrap_or_default()),
-            Self::Frozen(frozen) => frozen,
-        };
-        let view = frozen.bytes.view();
-        if len > MOST_PART_BYTES / 4 {
-            return Part::Each(Reader::Frozen(frozen, view), start, len);
-        }
-        // Nothing where it is damaged, or beyond the end.
-        let bytes = |width: usize| view.slice(start.saturating_mul(width), len * width);
-        match &frozen.width {
-            Width::Byte(large) => Part::Byte(bytes(1), large, start),
-            Width::Two => Part::Two(bytes(2).as_chunks().0),
-            Width::Four => Part::Four(bytes(4).as_chunks().0),
-        }
-    }
-}
-
-impl Part<'_> {
-    /// Returns where a number stands in the range, whose numbers ascend.
-    #[inline]
-    pub(crate) fn find(self, number: u32) -> Option<usize> {
-        let (at, len) = match self {
-            Self::Owned(numbers) => (numbers.partition_point(|&n| n < number), numbers.len()),
-            Self::Two(numbers) => {
-                let is_below = |n: &[u8; 2]| u32::from(u16::from_le_bytes(*n)) < number;
-                (numbers.partition_point(is_below), numbers.len())
-            }
-            Self::Four(numbers) => {
-                let is_below = |n: &[u8; 4]| u32::from_le_bytes(*n) < number;
-                (numbers.partition_point(is_below), numbers.len())
-            }
-            Self::Byte(..) | Self::Each(..) => {
-                let len = self.len();
-                (first_at_least(len, |at| self.get(at) < number), len)
-            }
-        };
-        (at < len && self.get(at) == number).then_some(at)
-    }
-
-    fn len(self) -> usize {
-        match self {
-            Self::Owned(numbers) => numbers.len(),
-            Self::Byte(bytes, ..) => bytes.len(),
-            Self::Two(numbers) => numbers.len(),
-            Self::Four(numbers) => numbers.len(),
-            Self::Each(_, _, len) => len,
-        }
-    }
-
-    /// Returns a number of the range; 0 beyond its end, and where a file is damaged.
-    #[inline]
-    pub(crate) fn get(self, at: usize) -> u32 {
-        match self {
-            Self::Owned(numbers) => numbers.get(at).copied().unwrap_or(0),
-            Self::Byte(bytes, large, start) => match bytes.get(at) {
-                Some(&LARGE) => large_number(large, start + at),
-                small => small.copied().unwrap_or(0).into(),
-            },
-            Self::Two(numbers) => {
-                u16::from_le_bytes(numbers.get(at).copied().unwrap_or_default()).into()
-            }
-            Self::Four(numbers) => u32::from_le_bytes(numbers.get(at).copied().unwrap_or_default()),
-            Self::Each(reader, start, _) => reader.get(start + at),
         }
     }
 }
@@ -209,6 +147,21 @@ impl Reader<'_> {
                     LARGE => large_number(large, place),
                     small => small.into(),
                 },
+                Width::Half(large, _) => match half(view.array::<1>(place / 2)[0], place) {
+                    LARGE_HALF => large_number(large, place),
+                    small => small.into(),
+                },
+                Width::Line(large) => {
+                    let (line, at) = (place / LINE_NUMBERS, place % LINE_NUMBERS);
+                    let start = line.wrapping_mul(LINE_BYTES);
+                    match view.array::<1>(start.wrapping_add(4 + at))[0] {
+                        LARGE => large_number(large, place),
+                        more => {
+                            let first = u32::from_le_bytes(view.array(start));
+                            first.wrapping_add(more.into())
+                        }
+                    }
+                }
             },
         }
     }
@@ -229,7 +182,13 @@ impl Reader<'_> {
     }
 }
 
-/// Returns a number that takes more than a byte.
+/// Returns the half of a byte that belongs to a place.
+#[inline]
+pub(crate) const fn half(byte: u8, place: usize) -> u8 {
+    byte >> (4 * (place % 2)) & 15
+}
+
+/// Returns a number that does not fit where the others are.
 #[cold]
 fn large_number([places, numbers]: &[CheckedBytes; 2], place: usize) -> u32 {
     let view = places.view();
@@ -262,7 +221,7 @@ fn first_at_least(len: usize, is_below: impl Fn(usize) -> bool) -> usize {
 /// Returns how many of `len` things are below something, which are the first ones; takes longer the
 /// more they are.
 #[inline]
-pub(super) fn first_not_below(len: usize, is_below: impl Fn(usize) -> bool) -> usize {
+pub(crate) fn first_not_below(len: usize, is_below: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high, mut step) = (0, 0, 1);
     while high < len && is_below(high) {
         low = high + 1;

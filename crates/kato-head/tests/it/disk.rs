@@ -10,12 +10,12 @@ use kato_columns::files::FileError;
 use kato_head::disk::{self, BuildOptions, BuildReport, CountsError};
 use kato_head::{Expert, Head, HeadError, HeadOptions, SymbolId, Weights};
 use kato_model::batch::BatchSymbol;
-use kato_model::{Attributes, LearnBatch, PatternName};
+use kato_model::{Attributes, Event, LearnBatch, PatternName};
 use kato_store::{EmbeddedStore, PatternStore, Tombstones};
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::support::{WORDS, documents, learner, plan, teach};
+use crate::support::{Call, WORDS, documents, learner, plan, teach};
 
 /// A knowledge base on the disk.
 struct Kb {
@@ -198,7 +198,9 @@ proptest! {
         let learner = learner(&[3, 2, 2]);
         let calls: Vec<_> = documents.iter().flat_map(|document| plan(&learner, document).calls).collect();
         prop_assume!(!calls.is_empty());
-        let kb = Kb::of(&documents);
+        let kb = Kb::new(&learner.node_names());
+        // In one commit: of several each part tells of its own unknown names.
+        learn_calls(&kb.store, &calls);
         kb.build(sort_bytes);
         let mut tombstones = vec![Tombstones::default(); 3];
         for pick in picks {
@@ -213,12 +215,7 @@ proptest! {
         let options = HeadOptions::default();
         prop_assert!(kb.open(&options).is_none(), "counts of what is retired");
         let never = Kb::new(&learner.node_names());
-        for call in calls.iter().filter(|call| tombstones[call.level].get(&call.name).is_none()) {
-            let events: Vec<Vec<&str>> =
-                call.events.iter().map(|event| event.symbols().iter().map(String::as_str).collect()).collect();
-            let events: Vec<&[&str]> = events.iter().map(Vec::as_slice).collect();
-            learn(&never.store, &[(call.level, &events)]);
-        }
+        learn_calls(&never.store, calls.iter().filter(|call| tombstones[call.level].get(&call.name).is_none()));
         let never = Head::from_store(&never.store, options.clone()).unwrap();
         let counted = Head::from_store(&kb.store, options.clone()).unwrap();
         check_equal(&counted, &never, &words)?;
@@ -253,6 +250,20 @@ proptest! {
         };
         prop_assert_eq!(explained(&frozen), explained(&counted));
     }
+}
+
+/// Teaches a store learn calls of documents in one commit.
+fn learn_calls<'a>(store: &EmbeddedStore, calls: impl IntoIterator<Item = &'a Call>) {
+    let mut batch = LearnBatch::new(store.nodes().len());
+    for call in calls {
+        let symbols = call.events.iter().flat_map(Event::symbols);
+        let symbols: Vec<BatchSymbol> = symbols
+            .map(|symbol| BatchSymbol::Literal(batch.literal(symbol)))
+            .collect();
+        batch.learn(call.level, call.name, symbols);
+    }
+    let staged = store.stage(batch.seal()).unwrap();
+    store.commit(vec![staged], json!(null)).unwrap();
 }
 
 /// Teaches a store patterns of events, at the levels given, and returns their names.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use kato_columns::files::{read_sealed, write_sealed};
 use kato_head::disk::{self, BuildOptions};
 use kato_head::{Head, HeadOptions};
 
@@ -80,8 +81,8 @@ fn check_damage(kb: &Kb, files: &[PathBuf]) {
         let whole = fs::read(path).unwrap();
         let mut damaged = whole.clone();
         match round % 3 {
-            0 => damaged.truncate(draw(whole.len())),
             _ if whole.is_empty() => damaged.push(1),
+            0 => damaged.truncate(draw(whole.len())),
             _ => {
                 let at = draw(whole.len());
                 damaged[at] ^= 1 << draw(8);
@@ -112,6 +113,21 @@ fn what_is_damaged_is_written_again() {
     let head = kb.open(&HeadOptions::default()).unwrap();
     head.check().unwrap();
     check_equal(&head, &expected, &WORDS_ASKED).unwrap();
+}
+
+#[test]
+fn what_an_older_version_wrote_is_written_again() {
+    let kb = large();
+    kb.build(0);
+    let path = counts_of(&kb).join("HEAD");
+    let body = read_sealed(&path).unwrap().unwrap();
+    let older = body.replace("\"format_version\": 3", "\"format_version\": 1");
+    assert_ne!(older, body);
+    fs::remove_file(&path).unwrap();
+    write_sealed(&path, &older).unwrap();
+    assert!(kb.open(&HeadOptions::default()).is_none());
+    assert!(!kb.build(0).was_there);
+    kb.open(&HeadOptions::default()).unwrap().check().unwrap();
 }
 
 #[test]

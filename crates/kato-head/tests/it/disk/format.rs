@@ -33,6 +33,13 @@ fn the_document_describes_every_byte() {
         );
         learn(&kb.store, &[(1, &[&[&names[0]], &[&names[1]]])]);
     }
+    // Three symbols that more continue than a byte can tell.
+    for n in 0..300 {
+        learn(
+            &kb.store,
+            &[(0, &[&["p"], &["q"], &["r"], &[&format!("x{n}")]])],
+        );
+    }
     let often: Vec<(usize, &[&[&str]])> = vec![(0, &[&["on"], &["and"], &["on"]]); 300];
     learn(&kb.store, &often);
     learn(
@@ -59,7 +66,14 @@ fn the_document_describes_every_byte() {
     }
     counts.check_sums(&ngrams);
     counts.check_header(&ngrams, &head);
-    assert!(!counts.columns["1.counts_large"].is_empty() && !counts.columns["1.summed"].is_empty());
+    for column in [
+        "1.counts_large",
+        "1.summed",
+        "3.counts_large",
+        "3.starts_large",
+    ] {
+        assert!(!counts.columns[column].is_empty(), "{column}");
+    }
 }
 
 impl Counts {
@@ -69,7 +83,7 @@ impl Counts {
         let (body, trailer) = text.trim_end().rsplit_once('\n').unwrap();
         assert_eq!(trailer, format!("crc32 {:08x}", crc32(body.as_bytes())));
         let header: Value = serde_json::from_str(body).unwrap();
-        assert_eq!(header["format_version"], 1);
+        assert_eq!(header["format_version"], 3);
         assert_eq!(
             header["content"].as_str(),
             dir.file_name().unwrap().to_str()
@@ -101,16 +115,57 @@ impl Counts {
         numbers(&self.columns[column], width)
     }
 
-    fn small(&self, column: &str) -> Vec<u64> {
+    /// Returns the large numbers of a column by place, each once.
+    fn large(&self, column: &str) -> BTreeMap<usize, u64> {
         let large = self.numbers(&format!("{column}_large"), 4);
         let places = self.numbers(&format!("{column}_large_places"), 4);
         assert!(places.is_sorted());
-        let bytes = self.columns[column].iter().enumerate();
-        let number = |(place, &byte): (usize, &u8)| match byte {
-            255 => large[places.binary_search(&(place as u64)).unwrap()],
-            small => small.into(),
+        assert_eq!(places.len(), large.len());
+        places.into_iter().map(|n| n as usize).zip(large).collect()
+    }
+
+    fn small(&self, n: usize, column: &str, len: usize) -> Vec<u64> {
+        let column = format!("{n}.{column}");
+        let mut large = self.large(&column);
+        let bytes = &self.columns[&column];
+        let (mut numbers, largest) = match n > 2 {
+            false => (bytes.clone(), 255),
+            true => {
+                let halves = bytes.iter().flat_map(|&byte| [byte & 15, byte >> 4]);
+                (halves.collect(), 15)
+            }
         };
-        bytes.map(number).collect()
+        assert_eq!(numbers.len().next_multiple_of(2), len.next_multiple_of(2));
+        assert!(numbers.drain(len..).all(|rest| rest == 0));
+        let numbers = numbers.into_iter().enumerate();
+        let number = |(place, small): (usize, u8)| match small == largest {
+            true => large.remove(&place).unwrap(),
+            false => small.into(),
+        };
+        let numbers = numbers.map(number).collect();
+        assert!(large.is_empty());
+        numbers
+    }
+
+    fn starts(&self, n: usize) -> Vec<u64> {
+        let column = format!("{n}.starts");
+        if n <= 2 {
+            return self.numbers(&column, 4);
+        }
+        let mut large = self.large(&column);
+        let mut starts = Vec::new();
+        for line in self.columns[&column].chunks(32) {
+            let first = numbers(&line[..4], 4)[0];
+            assert_eq!(line[4], 0);
+            for &more in &line[4..] {
+                starts.push(match more {
+                    255 => large.remove(&starts.len()).unwrap(),
+                    more => first + u64::from(more),
+                });
+            }
+        }
+        assert!(large.is_empty());
+        starts
     }
 
     fn texts(&self) -> Vec<String> {
@@ -134,7 +189,7 @@ impl Counts {
             let last = self.numbers(&format!("{n}.symbols"), symbol_bytes);
             let starts = match n {
                 1 => vec![0, last.len() as u64],
-                _ => self.numbers(&format!("{}.starts", n - 1), 4),
+                _ => self.starts(n - 1),
             };
             assert_eq!(starts.len(), shorter.len() + 1);
             assert_eq!(*starts.last().unwrap(), last.len() as u64);
@@ -156,9 +211,9 @@ impl Counts {
     fn ngrams(&self) -> Vec<Ngram> {
         let mut ngrams = Vec::new();
         for (n, symbols) in self.symbols().into_iter().enumerate().skip(1) {
-            let counts = self.small(&format!("{n}.counts"));
+            let counts = self.small(n, "counts", symbols.len());
             let continuations = match n < self.order() {
-                true => self.small(&format!("{n}.continuations")),
+                true => self.small(n, "continuations", symbols.len()),
                 false => vec![0; symbols.len()],
             };
             assert_eq!([counts.len(), continuations.len()], [symbols.len(); 2]);

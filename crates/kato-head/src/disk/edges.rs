@@ -1,0 +1,117 @@
+//! The ends of the patterns of a level in a working file: what an n-gram that crosses a border can reach.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use kato_map::Map;
+
+use super::CountsError;
+use super::writing::map_scratch;
+use crate::collect::BREAK;
+
+/// The first and the last symbols of the patterns of a level in a working file, the same number of bytes
+/// for each.
+pub(super) struct EdgeWriter {
+    out: BufWriter<File>,
+    path: PathBuf,
+    size: EdgeSize,
+}
+
+pub(super) struct EdgeFile {
+    map: Map,
+    size: EdgeSize,
+}
+
+/// How many symbols the ends of a pattern have at most on each side, and the bytes of a symbol.
+#[derive(Clone, Copy)]
+pub(super) struct EdgeSize {
+    pub(super) reach: usize,
+    pub(super) symbol_bytes: usize,
+}
+
+impl EdgeSize {
+    /// Returns the bytes of the ends of a pattern: how many symbols there are, and the symbols.
+    const fn bytes(self) -> usize {
+        1 + 2 * self.reach * self.symbol_bytes
+    }
+}
+
+impl EdgeWriter {
+    pub(super) fn create(path: &Path, size: EdgeSize) -> Result<Self, CountsError> {
+        let file = File::create(path).map_err(CountsError::io("create", path))?;
+        Ok(Self {
+            out: BufWriter::with_capacity(1 << 18, file),
+            path: path.to_owned(),
+            size,
+        })
+    }
+
+    /// Appends the symbols of a pattern, or what is left of them; see [`Edges::insert`].
+    pub(super) fn push(&mut self, symbols: &[u32]) -> Result<(), CountsError> {
+        let EdgeSize {
+            reach,
+            symbol_bytes,
+        } = self.size;
+        let (first, last) = match symbols.len() <= 2 * reach {
+            true => (symbols, &[][..]),
+            false => (&symbols[..reach], &symbols[symbols.len() - reach..]),
+        };
+        const WIDEST: EdgeSize = EdgeSize {
+            reach: crate::options::MAX_ORDER,
+            symbol_bytes: 4,
+        };
+        let mut bytes = [0u8; WIDEST.bytes()];
+        // At most 30.
+        bytes[0] = (first.len() + last.len()) as u8;
+        let parts = bytes[1..].chunks_exact_mut(symbol_bytes);
+        for (part, symbol) in parts.zip(first.iter().chain(last)) {
+            // No symbol has all of these bits, but the break has.
+            part.copy_from_slice(&symbol.to_le_bytes()[..symbol_bytes]);
+        }
+        let written = self.out.write_all(&bytes[..self.size.bytes()]);
+        written.map_err(CountsError::io("write", &self.path))
+    }
+
+    pub(super) fn finish(mut self) -> Result<EdgeFile, CountsError> {
+        self.out
+            .flush()
+            .map_err(CountsError::io("write", &self.path))?;
+        drop(self.out);
+        let map = map_scratch(&self.path)?;
+        map.advise_random();
+        Ok(EdgeFile {
+            map,
+            size: self.size,
+        })
+    }
+}
+
+impl EdgeFile {
+    fn bytes_of(&self, place: u32) -> &[u8] {
+        let bytes = self.size.bytes();
+        let start = place as usize * bytes;
+        self.map.get(start..start + bytes).unwrap_or_default()
+    }
+
+    /// Returns how many symbols the ends of a pattern have.
+    pub(super) fn length(&self, place: u32) -> u8 {
+        self.bytes_of(place).first().copied().unwrap_or(0)
+    }
+
+    /// Reads the ends of a pattern, of so many symbols.
+    pub(super) fn read(&self, place: u32, length: u8, symbols: &mut Vec<u32>) {
+        symbols.clear();
+        let bytes = self.bytes_of(place).get(1..).unwrap_or_default();
+        let width = self.size.symbol_bytes;
+        let parts = bytes.chunks_exact(width).take(length.into());
+        symbols.extend(parts.map(|part| {
+            let mut symbol = [0; 4];
+            symbol[..width].copy_from_slice(part);
+            match u32::from_le_bytes(symbol) {
+                all if all == BREAK >> (32 - 8 * width) => BREAK,
+                symbol => symbol,
+            }
+        }));
+    }
+}

@@ -1,0 +1,111 @@
+//! Ranges of columns.
+
+use kato_columns::CheckedBytes;
+
+use super::{LARGE, LARGE_HALF, Numbers, Reader, Width, first_at_least, half, large_number};
+
+/// Bytes of a file up to which a range is looked at as one.
+const MOST_PART_BYTES: usize = 1 << 16;
+
+/// A range of a column, whose numbers are compared with their checksums once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Part<'a> {
+    Owned(&'a [u32]),
+    /// The large ones are found by the place of the range.
+    Byte(&'a [u8], &'a [CheckedBytes; 2], usize),
+    /// As well, and so many numbers.
+    Half(&'a [u8], &'a [CheckedBytes; 2], usize, usize),
+    Two(&'a [[u8; 2]]),
+    Four(&'a [[u8; 4]]),
+    /// Too long: from this place on, so many.
+    Each(Reader<'a>, usize, usize),
+}
+
+impl Numbers {
+    /// Returns a range to be read here and there.
+    #[inline]
+    pub(crate) fn part(&self, range: std::ops::Range<usize>) -> Part<'_> {
+        let (start, len) = (range.start, range.len());
+        let frozen = match self {
+            Self::Owned(numbers) => return Part::Owned(numbers.get(range).unwrap_or_default()),
+            Self::Frozen(frozen) => frozen,
+        };
+        let view = frozen.bytes.view();
+        if len > MOST_PART_BYTES / 4 {
+            return Part::Each(Reader::Frozen(frozen, view), start, len);
+        }
+        // Nothing where it is damaged, or beyond the end.
+        let bytes = |width: usize| view.slice(start.saturating_mul(width), len * width);
+        match &frozen.width {
+            Width::Byte(large) => Part::Byte(bytes(1), large, start),
+            Width::Half(large, _) => {
+                let (first, end) = (start / 2, (start + len).div_ceil(2));
+                Part::Half(view.slice(first, end - first), large, start, len)
+            }
+            Width::Line(_) => Part::Each(Reader::Frozen(frozen, view), start, len),
+            Width::Two => Part::Two(bytes(2).as_chunks().0),
+            Width::Four => Part::Four(bytes(4).as_chunks().0),
+        }
+    }
+}
+
+impl Part<'_> {
+    /// Returns where a number stands in the range, whose numbers ascend.
+    #[inline]
+    pub(crate) fn find(self, number: u32) -> Option<usize> {
+        let (at, len) = match self {
+            Self::Owned(numbers) => (numbers.partition_point(|&n| n < number), numbers.len()),
+            Self::Two(numbers) => {
+                let is_below = |n: &[u8; 2]| u32::from(u16::from_le_bytes(*n)) < number;
+                (numbers.partition_point(is_below), numbers.len())
+            }
+            Self::Four(numbers) => {
+                let is_below = |n: &[u8; 4]| u32::from_le_bytes(*n) < number;
+                (numbers.partition_point(is_below), numbers.len())
+            }
+            Self::Byte(..) | Self::Half(..) | Self::Each(..) => {
+                let len = self.len();
+                (first_at_least(len, |at| self.get(at) < number), len)
+            }
+        };
+        (at < len && self.get(at) == number).then_some(at)
+    }
+
+    fn len(self) -> usize {
+        match self {
+            Self::Owned(numbers) => numbers.len(),
+            Self::Byte(bytes, ..) => bytes.len(),
+            Self::Two(numbers) => numbers.len(),
+            Self::Four(numbers) => numbers.len(),
+            Self::Half(_, _, _, len) | Self::Each(_, _, len) => len,
+        }
+    }
+
+    /// Returns a number of the range; 0 beyond its end, and where a file is damaged.
+    #[inline]
+    pub(crate) fn get(self, at: usize) -> u32 {
+        match self {
+            Self::Owned(numbers) => numbers.get(at).copied().unwrap_or(0),
+            Self::Byte(bytes, large, start) => match bytes.get(at) {
+                Some(&LARGE) => large_number(large, start + at),
+                small => small.copied().unwrap_or(0).into(),
+            },
+            Self::Half(bytes, large, start, len) if at < len => {
+                let place = start + at;
+                match half(
+                    bytes.get(place / 2 - start / 2).copied().unwrap_or(0),
+                    place,
+                ) {
+                    LARGE_HALF => large_number(large, place),
+                    small => small.into(),
+                }
+            }
+            Self::Half(..) => 0,
+            Self::Two(numbers) => {
+                u16::from_le_bytes(numbers.get(at).copied().unwrap_or_default()).into()
+            }
+            Self::Four(numbers) => u32::from_le_bytes(numbers.get(at).copied().unwrap_or_default()),
+            Self::Each(reader, start, _) => reader.get(start + at),
+        }
+    }
+}
