@@ -218,7 +218,10 @@ impl ClientError {
                 status: 408 | 425 | 429 | 500 | 502..=504,
                 ..
             } => ErrorClass::TryAgain,
-            Self::Config { .. } | Self::Validation { .. } => ErrorClass::Usage,
+            // KATO lists the faults of arguments, but for those that it finds later.
+            Self::Config { .. } | Self::Validation { .. } | Self::Status { status: 422, .. } => {
+                ErrorClass::Usage
+            }
             Self::Status { status: 507, .. } => ErrorClass::NoRoom,
             Self::Status { status: 409, .. } | Self::Retired { .. } | Self::NameMismatch { .. } => {
                 ErrorClass::Conflict
