@@ -277,6 +277,8 @@ const fn of_status(status: u16) -> ErrorKind {
         401 | 403 => ErrorKind::Denied,
         404 => ErrorKind::NotFound,
         409 => ErrorKind::Conflict,
+        // KATO lists the faults of arguments, but for those that it finds later.
+        422 => ErrorKind::InvalidArgument,
         507 => ErrorKind::Full,
         _ => ErrorKind::Other,
     }

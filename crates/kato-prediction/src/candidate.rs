@@ -269,7 +269,7 @@ impl<'a> Candidates<'a> {
     /// blocks were summarised last.
     #[inline]
     fn present_by_position(&mut self, event_lengths: Option<&[u32]>) -> Result<usize, Cancelled> {
-        let has_choice = self.matcher.may_have_choice();
+        let has_choice = self.matcher.may_have_choice(self.summary.n_matched);
         let (mut first, mut last) = (self.summary.start, self.summary.end - 1);
         if !has_choice && event_lengths.is_none() {
             return Ok(last + 1 - first);
@@ -299,7 +299,7 @@ impl<'a> Candidates<'a> {
         let summary = self.matcher.summarize_blocks(self.cancel)?;
         self.matcher.read_pairs(&mut self.pairs);
         let is_by_position = self.by_position();
-        if is_by_position {
+        if is_by_position && self.matcher.may_have_choice(summary.n_matched) {
             let state = self.state.in_events();
             refine(pattern, state, &mut self.pairs, self.cancel)?;
         }

@@ -142,12 +142,18 @@ impl<'a> Matcher<'a> {
         Ok(BlockSummary::from_blocks(&self.blocks))
     }
 
-    /// Returns whether a symbol of the blocks that were summarised last is also elsewhere in pattern or
-    /// state. May be true where it is not.
+    /// Returns whether a symbol of the blocks that were summarised last, which hold `n_matched`, is also
+    /// elsewhere in pattern or state. May be true where it is not.
     #[inline]
-    pub(crate) fn may_have_choice(&self) -> bool {
+    pub(crate) fn may_have_choice(&self, n_matched: usize) -> bool {
         if self.pattern.is_some() {
             return true;
+        }
+        // Most often everything that pattern and state have in common is matched.
+        let n_common = self.rows.iter().filter(|&&row| row != 0).count();
+        let all = self.rows.iter().fold(0, |all, row| all | row);
+        if n_matched == n_common && n_matched == u64::count_ones(all) as usize {
+            return false;
         }
         let mut matched = 0;
         for block in &self.blocks {
@@ -159,7 +165,7 @@ impl<'a> Matcher<'a> {
             0 => all,
             _ => all | row,
         });
-        n_places > matched.count_ones() as usize || all & !matched != 0
+        n_places > n_matched || all & !matched != 0
     }
 
     /// Replaces `pairs` by the matches of the blocks that were summarised last, at their positions in the

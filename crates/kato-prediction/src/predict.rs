@@ -161,7 +161,13 @@ fn best<'p>(
             )
         })
         .collect();
-    order.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-    order.truncate(limit);
+    let by_rank = |a: &(f64, PatternName, usize), b: &(f64, PatternName, usize)| {
+        b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1))
+    };
+    if limit < order.len() {
+        order.select_nth_unstable_by(limit, by_rank);
+        order.truncate(limit);
+    }
+    order.sort_unstable_by(by_rank);
     order.into_iter().map(|(_, _, idx)| idx).collect()
 }

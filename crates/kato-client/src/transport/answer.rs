@@ -24,6 +24,9 @@ use crate::error::is_doubtful_status;
 /// The code of a learn that failed because its pattern is retired.
 const RETIRED: &str = "RETIRED_PATTERN";
 
+/// The code of a request to a session that the server does not know.
+const NO_SESSION: &str = "SESSION_NOT_FOUND";
+
 /// Most bytes of a refusal that are read.
 const KEPT_REFUSAL: usize = 64 << 10;
 
@@ -208,7 +211,7 @@ fn refusal(call: &Call, status: u16, body: &[u8]) -> Failure {
     let body = String::from_utf8_lossy(body);
     let detail = match serde_json::from_str(&body) {
         // One of KATO's two forms of an unknown session; the other one is a detail, below.
-        Ok(ErrorBody::Session { error }) if error.code == "SESSION_NOT_FOUND" => {
+        Ok(ErrorBody::Session { error }) if error.code == NO_SESSION => {
             return Failure::new(
                 Meaning::SessionGone,
                 ClientError::SessionNotFound {
@@ -226,10 +229,10 @@ fn refusal(call: &Call, status: u16, body: &[u8]) -> Failure {
             };
             return Failure::new(Meaning::Refused, error);
         }
-        // A session that has expired is gone, whichever of the two the server says.
-        Ok(ErrorBody::Failure { error }) if status == 410 => {
+        // A session that has expired or was never there is gone, whichever of them the server says.
+        Ok(ErrorBody::Failure { error }) if status == 410 || error.code == NO_SESSION => {
             let session_id = session_of(call).unwrap_or_default();
-            tracing::debug!(error = %error.message, session_id, "the session has expired");
+            tracing::debug!(error = %error.message, session_id, "the session is gone");
             return Failure::new(
                 Meaning::SessionGone,
                 ClientError::SessionNotFound { session_id },
@@ -336,6 +339,7 @@ fn missing_session(status: u16, detail: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use kato_advice::ErrorClass;
     use serde_json::json;
 
     use super::*;
@@ -386,27 +390,54 @@ mod tests {
     }
 
     #[test]
-    fn failures_of_6_say_what_happened_and_what_it_means() {
-        let body = |code: &str, context: Value| {
-            let message = "An unexpected error occurred";
-            json!({"error": {"code": code, "message": message, "details": {}, "context": context}})
-        };
-        let expired = refused(410, &body("SESSION_EXPIRED", json!({})));
-        assert_eq!(expired.meaning, Meaning::SessionGone);
-        assert!(
-            matches!(&expired.error, ClientError::SessionNotFound { session_id } if session_id == "s1")
-        );
+    fn every_failure_of_6_says_what_it_means() {
+        // Statuses are KATO's, by class of failure; only the two codes that matter are known.
+        let table = [
+            (404, NO_SESSION, Meaning::SessionGone, ErrorClass::Other),
+            (404, "RESOURCE", Meaning::Refused, ErrorClass::Other),
+            (409, RETIRED, Meaning::Refused, ErrorClass::Conflict),
+            (409, "CONCURRENT", Meaning::Refused, ErrorClass::Conflict),
+            (410, "EXPIRED", Meaning::SessionGone, ErrorClass::Other),
+            (422, "VALUE", Meaning::Refused, ErrorClass::Usage),
+            (429, "RATE_LIMIT", Meaning::NotDone, ErrorClass::TryAgain),
+            (
+                500,
+                "INTERNAL_ERROR",
+                Meaning::Doubtful,
+                ErrorClass::TryAgain,
+            ),
+            (503, "DATABASE", Meaning::Doubtful, ErrorClass::TryAgain),
+            (504, "TIMEOUT", Meaning::Doubtful, ErrorClass::TryAgain),
+            (507, "STORAGE", Meaning::Doubtful, ErrorClass::NoRoom),
+        ];
+        for (status, code, meaning, class) in table {
+            let failure = refused(
+                status,
+                &json!({"error": {"type": "SomeError", "code": code, "message": "this happened",
+                    "recoverable": true, "context": {}, "timestamp": 0.0}}),
+            );
+            let told = (failure.meaning, failure.error.class());
+            assert_eq!(told, (meaning, class), "{status} {code}");
+            assert_eq!(failure.error.may_have_acted(), meaning == Meaning::Doubtful);
+            match &failure.error {
+                ClientError::SessionNotFound { session_id } => assert_eq!(session_id, "s1"),
+                ClientError::Retired { .. } => assert_eq!(code, RETIRED),
+                error => {
+                    let text = error.to_string();
+                    assert!(text.ends_with("this happened (SomeError)"), "{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_failed_unexpectedly_is_told_by_its_class() {
         let failed = refused(
             500,
-            &body("INTERNAL_ERROR", json!({"exception_type": "LearningError"})),
+            &json!({"error": {"code": "INTERNAL_ERROR", "message": "An unexpected error occurred",
+                "details": {}, "context": {"exception_type": "LearningError"}}}),
         );
-        assert_eq!(failed.meaning, Meaning::Doubtful);
-        assert!(
-            failed.error.to_string().contains("(LearningError)"),
-            "{}",
-            failed.error
-        );
-        let limited = refused(429, &body("RATE_LIMIT_EXCEEDED", json!({})));
-        assert_eq!(limited.meaning, Meaning::NotDone);
+        let text = failed.error.to_string();
+        assert!(text.contains("(LearningError)"), "{text}");
     }
 }

@@ -22,7 +22,7 @@ pub(super) struct Ensemble<'a> {
     state: &'a State<'a>,
     config: &'a PredictionConfig,
     survivors: Vec<Survivor<'a>>,
-    known: KnownSymbols,
+    known: KnownSymbols<'a>,
     /// Probabilities of the state's distinct symbols.
     state_shares: Vec<f64>,
 }
@@ -63,11 +63,7 @@ impl<'a> Ensemble<'a> {
             let matched = survivor.matches.iter().map(|&at| state.ids[at]);
             matched.chain(survivor.present().iter().copied())
         });
-        // Whole patterns are described where their present is not.
-        let is_whole = config.generation.describes_whole_patterns() || index.finalized().is_some();
-        let whole = survivors.iter().filter(|_| is_whole);
-        let others = whole.flat_map(|survivor| survivor.symbols.iter().copied());
-        let known = KnownSymbols::new(index, relevant, others);
+        let known = KnownSymbols::new(index, relevant);
         let probability = |symbol: &StateSymbol| known.probability(symbol.id);
         let state_shares = state.distinct.iter().map(probability).collect();
         Ok(Self {

@@ -8,8 +8,6 @@ use crate::metrics;
 /// What is known of a symbol.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KnownSymbol {
-    /// Whether it matches or is missing in some survivor: as in KATO, only then it has a probability.
-    pub(super) is_relevant: bool,
     /// Share of the node's patterns that hold it.
     pub(super) share: f64,
     /// Its [`entropy_term`](metrics::entropy_term) by that share.
@@ -29,8 +27,9 @@ pub(super) struct CountedSymbol {
 
 /// The symbols of an ensemble.
 #[derive(Debug)]
-pub(super) struct KnownSymbols {
-    n_patterns: usize,
+pub(super) struct KnownSymbols<'a> {
+    index: &'a PatternIndex,
+    /// The relevant ones.
     known: HashMap<SymbolId, KnownSymbol>,
 }
 
@@ -42,53 +41,39 @@ pub(super) struct Entropies {
     of_distinct: Vec<Option<(f64, f64)>>,
 }
 
-impl KnownSymbols {
-    /// Looks up symbols, which may be given several times: the relevant ones, and others.
-    pub(super) fn new(
-        index: &PatternIndex,
-        relevant: impl Iterator<Item = SymbolId>,
-        others: impl Iterator<Item = SymbolId>,
-    ) -> Self {
-        let (n_patterns, n_symbols) = (index.n_patterns(), index.n_symbols());
-        let look_up = |id: SymbolId, is_relevant: bool| {
-            let holding = index.symbol_table().n_patterns(id);
-            let share = f64::from(holding) / n_patterns as f64;
-            KnownSymbol {
-                is_relevant,
-                share,
-                entropy_term: metrics::entropy_term(share, n_symbols),
-                // TF-IDF takes a probability of its own for what has none.
-                rarity: metrics::rarity(is_relevant.then_some(share), n_patterns),
-            }
-        };
+impl<'a> KnownSymbols<'a> {
+    /// Looks up the relevant symbols, which may be given several times.
+    pub(super) fn new(index: &'a PatternIndex, relevant: impl Iterator<Item = SymbolId>) -> Self {
         let mut known = HashMap::default();
-        let relevant = relevant.map(|id| (id, true));
-        for (id, is_relevant) in relevant.chain(others.map(|id| (id, false))) {
-            known.entry(id).or_insert_with(|| look_up(id, is_relevant));
+        for id in relevant {
+            known.entry(id).or_insert_with(|| look_up(index, id, true));
         }
-        Self { n_patterns, known }
+        Self { index, known }
     }
 
-    pub(super) const fn n_patterns(&self) -> usize {
-        self.n_patterns
+    pub(super) fn n_patterns(&self) -> usize {
+        self.index.n_patterns()
     }
 
     /// Returns the probability of a symbol; 0 for what has none.
     pub(super) fn probability(&self, id: SymbolId) -> f64 {
-        let relevant = self.known.get(&id).filter(|symbol| symbol.is_relevant);
-        relevant.map_or(0.0, |symbol| symbol.share)
+        self.known.get(&id).map_or(0.0, |symbol| symbol.share)
     }
 
-    /// Replaces `out` by the distinct symbols of a list that were looked up, ascending.
+    /// Returns what is known of a symbol. Those that are not relevant are looked up each time, as few of
+    /// them are met again.
+    fn get(&self, id: SymbolId) -> KnownSymbol {
+        let known = self.known.get(&id).copied();
+        known.unwrap_or_else(|| look_up(self.index, id, false))
+    }
+
+    /// Replaces `out` by the distinct symbols of a list, ascending.
     pub(super) fn read_counted(&self, symbols: &[SymbolId], out: &mut Vec<CountedSymbol>) {
         out.clear();
-        out.extend(symbols.iter().filter_map(|&id| {
-            let known = *self.known.get(&id)?;
-            Some(CountedSymbol {
-                id,
-                count: 1,
-                known,
-            })
+        out.extend(symbols.iter().map(|&id| CountedSymbol {
+            id,
+            count: 1,
+            known: self.get(id),
         }));
         out.sort_unstable_by_key(|symbol| symbol.id);
         out.dedup_by(|next, kept| {
@@ -96,6 +81,18 @@ impl KnownSymbols {
             kept.count += usize::from(is_same);
             is_same
         });
+    }
+}
+
+/// Looks up a symbol of the patterns.
+fn look_up(index: &PatternIndex, id: SymbolId, is_relevant: bool) -> KnownSymbol {
+    let (n_patterns, n_symbols) = (index.n_patterns(), index.n_symbols());
+    let share = f64::from(index.symbol_table().n_patterns(id)) / n_patterns as f64;
+    KnownSymbol {
+        share,
+        entropy_term: metrics::entropy_term(share, n_symbols),
+        // TF-IDF takes a probability of its own for what has none.
+        rarity: metrics::rarity(is_relevant.then_some(share), n_patterns),
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Instant;
 use kato_stock_server::Generation;
 
 use crate::run::{End, carry_out};
-use crate::schedule::{Kind, Schedule};
+use crate::schedule::{Kind, Schedule, number};
 
 /// Schedules of a kind, unless the environment asks for others.
 const SCHEDULES: u64 = 4;
@@ -76,14 +76,6 @@ impl Told {
 ///
 /// When one ends otherwise than it may.
 pub(crate) fn check(kind: Kind, generation: Generation) -> Told {
-    let number = |name: &str| {
-        let value = env::var(name).ok()?;
-        Some(
-            value
-                .parse::<u64>()
-                .unwrap_or_else(|_| panic!("{name} is a number")),
-        )
-    };
     let seeds: Vec<u64> = match number("KATO_CHAOS_SEED") {
         Some(seed) => vec![seed],
         None => (0..number("KATO_CHAOS_SCHEDULES").unwrap_or(SCHEDULES)).collect(),

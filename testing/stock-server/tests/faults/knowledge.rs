@@ -11,7 +11,7 @@ use kato_scheduler::{RunConfiguration, TrainingOptions, Workers, train_parallel}
 use kato_stock_server::{Generation, Learned};
 use kato_store::{MemoryStore, PatternStore};
 
-use crate::schedule::DOCUMENTS;
+use crate::schedule::n_documents;
 
 pub(crate) const RUN: &str = "fault_run";
 
@@ -47,7 +47,7 @@ pub(crate) fn documents() -> StreamingDatasetLoaderBuilder {
         "the", "keeper", "it's", "\"salt\"", "café", "ran", "at", "night", "sea",
     ];
     let mut text = String::new();
-    for document in 0..DOCUMENTS {
+    for document in 0..n_documents() {
         let mut paragraphs = Vec::new();
         for paragraph in 0..=document % 3 {
             let n_words = 6 + (document * 7 + paragraph * 11) % 17;

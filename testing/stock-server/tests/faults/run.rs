@@ -1,9 +1,11 @@
 //! One run: a trainer in this process, a server in another.
 
 use std::collections::BTreeSet;
+use std::env;
 use std::error::Error;
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,16 +15,21 @@ use kato_scheduler::{
     Backend as _, RunConfiguration, TrainError, TrainingOptions, Workers, loader_at_checkpoint,
     train_parallel_with,
 };
-use kato_stock_server::StockServer;
+use kato_stock_server::{Generation, StockServer};
 
 use crate::knowledge::{RUN, differences, documents, learner, shown, undisturbed};
-use crate::schedule::{DOCUMENTS, Kind, Loss, Schedule};
+use crate::schedule::{Kind, Loss, Schedule, n_documents};
 
-/// Longer than any run takes.
-const LONGEST: Duration = Duration::from_secs(90);
+/// Variables of a trainer in a process of its own: seed, documents and address, and its directory.
+const TRAINER: [&str; 2] = ["KATO_FAULTS_TRAINER", "KATO_FAULTS_DIR"];
 
 /// Times that a run is resumed after an error that may pass.
 const RESUMED: usize = 4;
+
+/// Returns a time that is longer than any run takes.
+fn longest() -> Duration {
+    Duration::from_secs(66 + n_documents())
+}
 
 /// How a run ended.
 #[derive(Debug)]
@@ -68,6 +75,10 @@ fn alone(schedule: &Schedule, server: &mut StockServer) -> End {
     let mut limit = limits.next().unwrap();
     if let (Some((node, name)), Loss::Options) = (&retired, schedule.loss) {
         server.retire(node, &[name]);
+    }
+    if let Some(requests) = schedule.killed_after {
+        train_and_kill(schedule, server, dir.path(), limit, requests);
+        end.story.push(format!("killed after {requests} requests"));
     }
     for _ in 0..RESUMED {
         let url = server.url();
@@ -138,7 +149,7 @@ fn finished(
     mut end: End,
     torn: &BTreeSet<String>,
 ) -> End {
-    assert!(server.wait_idle(LONGEST), "it is still at work");
+    assert!(server.wait_idle(longest()), "it is still at work");
     let found = shown(&server.learned(), RUN, schedule.generation);
     let differences = differences(&found, schedule.generation, torn);
     assert!(
@@ -178,9 +189,9 @@ fn teach_again(schedule: &Schedule, server: &mut StockServer, dir: &Path, end: &
     // As if the process had ended before it taught anything.
     drop(backend);
     let backend = unlocked(|| builder().open(learner)).unwrap();
-    let outcome = go_on(schedule, &backend, DOCUMENTS);
+    let outcome = go_on(schedule, &backend, n_documents());
     outcome.unwrap_or_else(|error| panic!("{}", in_full(&error)));
-    assert!(server.wait_idle(LONGEST), "it is still at work");
+    assert!(server.wait_idle(longest()), "it is still at work");
     let found = shown(&server.learned(), ANOTHER, schedule.generation);
     let differences = differences(&found, schedule.generation, &BTreeSet::new());
     assert!(
@@ -203,7 +214,7 @@ fn twins(schedule: &Schedule, server: &mut StockServer) -> End {
                 if idx == 1 {
                     thread::park_timeout(schedule.later);
                 }
-                train(schedule, &url, dir, DOCUMENTS)
+                train(schedule, &url, dir, n_documents())
             })
         };
         let trainers = [begin(0), begin(1)];
@@ -241,7 +252,7 @@ fn guarded(
     thread::scope(|scope| {
         let trainer = scope.spawn(train);
         while !trainer.is_finished() {
-            assert!(start.elapsed() < LONGEST, "it hangs: {schedule:#?}");
+            assert!(start.elapsed() < longest(), "it hangs: {schedule:#?}");
             if server.wait_ended(Duration::from_millis(5)).is_some() {
                 thread::park_timeout(schedule.away);
                 server.restart_with(schedule.again.clone());
@@ -249,6 +260,50 @@ fn guarded(
         }
         trainer.join().unwrap()
     })
+}
+
+/// Trains up to so many documents in a process of its own, and kills it after so many requests.
+fn train_and_kill(
+    schedule: &Schedule,
+    server: &mut StockServer,
+    dir: &Path,
+    limit: u64,
+    requests: u64,
+) {
+    let start = Instant::now();
+    let [told, place] = TRAINER;
+    let mut trainer = Command::new(env::current_exe().unwrap())
+        .args(["--exact", "the_trainer", "--ignored"])
+        .env(told, format!("{} {limit} {}", schedule.seed, server.url()))
+        .env(place, dir)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    while trainer.try_wait().unwrap().is_none() {
+        assert!(start.elapsed() < longest(), "it hangs: {schedule:#?}");
+        if kato_stock_server::requests(server.dir()).len() as u64 >= requests {
+            trainer.kill().unwrap();
+        }
+        if server.wait_ended(Duration::from_millis(5)).is_some() {
+            server.restart_with(schedule.again.clone());
+        }
+    }
+}
+
+/// Trains as the process of [`train_and_kill`].
+pub(crate) fn be_the_trainer() {
+    let [Ok(told), Ok(place)] = TRAINER.map(env::var) else {
+        return;
+    };
+    let told: Vec<&str> = told.split(' ').collect();
+    let schedule = Schedule::new(Kind::Retired, Generation::V6_3, told[0].parse().unwrap());
+    train(
+        &schedule,
+        told[2],
+        Path::new(&place),
+        told[1].parse().unwrap(),
+    );
 }
 
 /// Begins or opens a run that is not locked. A server that another thread is about to start shares
@@ -259,7 +314,7 @@ fn unlocked(
     let start = Instant::now();
     loop {
         match begin() {
-            Err(RemoteError::State { action: "lock", .. }) if start.elapsed() < LONGEST => {
+            Err(RemoteError::State { action: "lock", .. }) if start.elapsed() < longest() => {
                 thread::park_timeout(Duration::from_millis(20));
             }
             begun => return begun,

@@ -52,13 +52,27 @@ pub(crate) struct Schedule {
     pub(crate) keeps_torn: bool,
     /// How much later the second of two trainers begins.
     pub(crate) later: Duration,
+    /// Requests after which a trainer is killed that began before.
+    pub(crate) killed_after: Option<u64>,
 }
 
-/// Documents of the corpus.
-pub(crate) const DOCUMENTS: u64 = 24;
+/// Learn calls of a document, about: moments of faults are drawn up to those of all.
+const LEARNS: u64 = 11;
 
-/// Learn calls of the corpus, about: moments of faults are drawn up to this.
-const LEARNS: u64 = 260;
+/// Returns the documents of the corpus.
+pub(crate) fn n_documents() -> u64 {
+    number("KATO_CHAOS_DOCUMENTS").unwrap_or(24)
+}
+
+/// Returns a number of the environment.
+pub(crate) fn number(name: &str) -> Option<u64> {
+    let value = std::env::var(name).ok()?;
+    Some(
+        value
+            .parse()
+            .unwrap_or_else(|_| panic!("{name} is a number")),
+    )
+}
 
 /// Draws numbers.
 struct Draw(SplitMix64);
@@ -86,7 +100,8 @@ impl Schedule {
             .visible_ms(0..=draw.pick(&[0, 0, 40]))
             .serve(draw.pick(&[Serving::Turns, Serving::Turns, Serving::Whole]))
             .processes(draw.pick(&[1, 1, 4]) as usize);
-        let at = 1 + draw.below(LEARNS);
+        let n_documents = n_documents();
+        let at = 1 + draw.below(LEARNS * n_documents);
         let coin = draw.below(2) == 0;
         let mut loss = Loss::Options;
         let (first, again) = match kind {
@@ -143,12 +158,12 @@ impl Schedule {
         };
         let mut limits = match loss {
             Loss::Options if draw.below(3) > 0 => Vec::new(),
-            _ => vec![1 + draw.below(DOCUMENTS - 1)],
+            _ => vec![1 + draw.below(n_documents - 1)],
         };
         if kind == Kind::Twins {
             limits.clear();
         }
-        limits.push(DOCUMENTS);
+        limits.push(n_documents);
         Self {
             kind,
             generation,
@@ -164,6 +179,8 @@ impl Schedule {
             check_interval: Duration::from_millis(draw.pick(&[10, 60_000])),
             keeps_torn: draw.below(3) == 0,
             later: Duration::from_millis(draw.pick(&[0, 0, 3, 30, 200])),
+            killed_after: (kind == Kind::Retired && draw.below(2) == 0)
+                .then(|| 1 + draw.below(2 * n_documents)),
         }
     }
 }
