@@ -47,7 +47,7 @@ use crate::trained_run::TrainedRun;
 /// bytes and seconds.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Files, directories and globs, as in the training or by their content.
+    /// Files, directories and globs, named as in the training.
     #[arg(value_name = "SOURCE", required = true)]
     sources: Vec<PathBuf>,
     #[command(flatten)]

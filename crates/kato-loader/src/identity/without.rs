@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::CorpusIdentity;
 use crate::cursor::{Cursor, Position};
+use crate::file_identity::FileIdentity;
 
 impl CorpusIdentity {
     /// Returns whether what is read of a file depends on the other files of the corpus: in a mixture, a shard or
@@ -16,8 +17,7 @@ impl CorpusIdentity {
             || self.options.sample.is_some()
     }
 
-    /// Returns the places in this corpus of the files of another, ascending: by their names, and those of other
-    /// names by what they hold.
+    /// Returns the places in this corpus of the files of another, ascending.
     ///
     /// ```
     /// use kato_loader::StreamingDatasetLoader;
@@ -44,26 +44,31 @@ impl CorpusIdentity {
         let mut places = BTreeSet::new();
         let mut problems = Vec::new();
         for file in &others.files {
-            let is_new = |place: &usize| !places.contains(place);
-            let by_name = self.files.iter().position(|ours| ours.name == file.name);
-            // What was read once has no content that is known.
-            let is_same = |place: &usize| {
-                file.fingerprint.is_some()
-                    && (self.files[*place].size, &self.files[*place].fingerprint)
-                        == (file.size, &file.fingerprint)
-            };
-            let by_content = || (0..self.files.len()).find(|place| is_same(place) && is_new(place));
-            let place = by_name.or_else(by_content);
+            let place = self.files.iter().position(|ours| ours.name == file.name);
             match place.map(|place| (place, self.files[place].diff(file))) {
-                None => problems.push(format!("`{}` was never learned", file.name)),
-                Some((_, Some(difference))) if by_name.is_some() => problems.push(difference),
-                Some((place, _)) => drop(places.insert(place)),
+                None => problems.push(self.unknown(file)),
+                Some((_, Some(difference))) => problems.push(difference),
+                Some((place, None)) => drop(places.insert(place)),
             }
         }
         match problems.is_empty() {
             true => Ok(places.into_iter().collect()),
             false => Err(problems),
         }
+    }
+
+    /// Says that a file is not one of this corpus, and which of it holds the same. That is not taken for it: of
+    /// two copies the other one would be meant by a command that is given again.
+    fn unknown(&self, file: &FileIdentity) -> String {
+        let is_same = |ours: &&FileIdentity| {
+            file.fingerprint.is_some()
+                && (ours.size, &ours.fingerprint) == (file.size, &file.fingerprint)
+        };
+        let mut text = format!("`{}` was never learned", file.name);
+        if let Some(same) = self.files.iter().find(is_same) {
+            text += &format!(" (`{}` holds the same, and was)", same.name);
+        }
+        text
     }
 
     /// Returns this corpus without the files at some places.

@@ -12,8 +12,8 @@ pub const LOADED_PATTERNS: u64 = 100_000;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum IndexPolicy {
-    /// It is, where [`LOADED_PATTERNS`] or more would have to be loaded without it, and nobody else writes
-    /// to the knowledge base.
+    /// It is, where [`LOADED_PATTERNS`] or more would have to be loaded, or passed over, without it, and nobody
+    /// else writes to the knowledge base.
     #[default]
     Auto,
     /// It is not. One that is there is used.
@@ -37,8 +37,11 @@ impl IndexPolicy {
                 let index = find(store).index;
                 let covered = index.as_ref().map(StoreIndex::covered).unwrap_or_default();
                 let nodes = 0..store.nodes().len();
-                let new = nodes.map(|node_idx| store.n_stored_beyond(node_idx, covered));
-                new.fold(0, u64::saturating_add) >= LOADED_PATTERNS
+                let beyond = nodes.map(|node_idx| {
+                    let new = store.n_stored_beyond(node_idx, covered);
+                    new.saturating_add(store.n_deleted_beyond(node_idx, covered))
+                });
+                beyond.fold(0, u64::saturating_add) >= LOADED_PATTERNS
             }
         }
     }

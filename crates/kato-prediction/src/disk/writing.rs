@@ -217,19 +217,20 @@ fn is_whole(index: &StoreIndex, cancel: &Cancel) -> Result<bool, IndexFileError>
 /// was learned again since, and would count with what is gone; or so many that passing over them takes longer
 /// than loading.
 fn is_worn(store: &EmbeddedStore, index: &StoreIndex) -> Result<bool, IndexFileError> {
-    let mut n_deleted = 0;
+    let nodes = 0..store.nodes().len();
+    let deleted = nodes.map(|node_idx| store.n_deleted_beyond(node_idx, index.covered()));
+    if deleted.fold(0, u64::saturating_add) >= LOADED_PATTERNS {
+        return Ok(true);
+    }
     for node_idx in 0..store.nodes().len() {
-        let names = store
-            .deleted_beyond(node_idx, index.covered())?
-            .unwrap_or_default();
-        n_deleted += names.len() as u64;
-        for name in names {
+        let names = store.deleted_beyond(node_idx, index.covered())?;
+        for name in names.unwrap_or_default() {
             if store.pattern(node_idx, &name)?.is_some() {
                 return Ok(true);
             }
         }
     }
-    Ok(n_deleted >= LOADED_PATTERNS)
+    Ok(false)
 }
 
 /// Returns whether building failed, or is worth nothing, because of what it adds to.

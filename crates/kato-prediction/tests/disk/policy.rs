@@ -5,6 +5,7 @@ use std::path::Path;
 use kato_model::batch::BatchSymbol;
 use kato_model::{LearnBatch, PatternName};
 use kato_prediction::disk::{BuildOptions, BuildProgress, IndexPolicy, LOADED_PATTERNS, keep};
+use kato_store::embedded::EmbeddedOptions;
 use kato_store::{EmbeddedStore, PatternStore};
 use serde_json::Value;
 
@@ -12,14 +13,20 @@ fn create(dir: &Path) -> EmbeddedStore {
     EmbeddedStore::create(&dir.join("kb"), &["node0"], Value::Null).unwrap()
 }
 
+fn texts(number: u64) -> [String; 2] {
+    [format!("{}", number % 1000), format!("b{}", number / 1000)]
+}
+
+fn name(number: u64) -> PatternName {
+    PatternName::of_events(&texts(number).each_ref().map(|text| [text.as_str()]))
+}
+
 /// Commits so many patterns that no other call commits.
 fn commit(store: &EmbeddedStore, patterns: std::ops::Range<u64>) {
     let mut batch = LearnBatch::new(1);
     for number in patterns {
-        let texts = [format!("{}", number % 1000), format!("b{}", number / 1000)];
-        let name = PatternName::of_events(&texts.each_ref().map(|text| [text.as_str()]));
-        let symbols = texts.map(|text| BatchSymbol::Literal(batch.literal(&text)));
-        batch.learn(0, name, symbols);
+        let symbols = texts(number).map(|text| BatchSymbol::Literal(batch.literal(&text)));
+        batch.learn(0, name(number), symbols);
     }
     let staged = store.stage(batch.seal()).unwrap();
     store.commit(vec![staged], Value::Null).unwrap();
@@ -54,4 +61,27 @@ fn what_is_quickly_loaded_is_not_indexed_unless_that_is_required() {
     assert!(keep(&store, IndexPolicy::Auto, &options).unwrap().is_none());
     let all = keep(&store, IndexPolicy::Require, &options).unwrap();
     assert_eq!(all.unwrap().patterns, LOADED_PATTERNS + 9);
+}
+
+#[test]
+fn what_has_to_be_passed_over_counts_as_what_has_to_be_loaded() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = EmbeddedOptions::default();
+    // Deleted patterns stay in their segment, and so does its index.
+    options.max_deleted_percent = 100;
+    let kb = dir.path().join("kb");
+    let store = EmbeddedStore::create_with(&kb, &["node0"], Value::Null, options).unwrap();
+    commit(&store, 0..LOADED_PATTERNS + 10);
+    let options = BuildOptions::default();
+    keep(&store, IndexPolicy::Auto, &options).unwrap().unwrap();
+    let forget = |numbers: std::ops::Range<u64>| {
+        let names = numbers.map(name).collect();
+        store.forget(&[names], Value::Null).unwrap();
+    };
+    forget(0..LOADED_PATTERNS - 1);
+    assert!(!IndexPolicy::Auto.is_due(&store));
+    forget(LOADED_PATTERNS - 1..LOADED_PATTERNS);
+    let built = keep(&store, IndexPolicy::Auto, &options).unwrap().unwrap();
+    assert_eq!(built.patterns, 10);
+    assert!(!IndexPolicy::Auto.is_due(&store));
 }

@@ -60,9 +60,8 @@ impl LoadedNode {
             TakenBack::Retired(names) => self.node().retire(names).map(drop),
             TakenBack::Unretired(names) => self.node().unretire(names).map(drop),
             TakenBack::Purged(names) => {
-                // No index may tell of patterns that are gone.
-                self.forget_index();
                 let purged = self.node().purge(Some(names), names.len());
+                // An index passes over what is gone. Where that was much, its segments were written again.
                 self.remove_stale_indexes();
                 purged.map(drop)
             }

@@ -1,6 +1,7 @@
 //! Nodes over indexes on the disk answer as nodes in memory do, whatever becomes of the indexes.
 
 use std::fs::{self, File};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use kato_engine::node::Lesson;
 use kato_engine::{Observation, Sequence};
-use kato_model::Event;
+use kato_model::{Event, PatternName};
 use kato_service::clock::ManualClock;
 use kato_service::indexes::IndexReport;
 use kato_service::{Durability, Service, ServiceError, ServiceOptions};
@@ -273,6 +274,61 @@ fn an_index_is_written_after_so_many_new_patterns_and_a_share_of_those_before() 
     assert_eq!(n_written(&twins), 0);
     let figures = twins.service.figures();
     assert_eq!((figures.indexes_written, figures.index_faults), (2, 0));
+    twins.check();
+}
+
+#[test]
+fn a_purge_leaves_the_index_and_the_memory_that_there_are() {
+    let mut twins = Twins::new(1000);
+    twins.teach(1500);
+    twins.fold();
+    let loaded = twins.memory();
+    twins.index();
+    let indexes = twins.indexes();
+    let names = |numbers: Range<usize>| -> Vec<PatternName> {
+        numbers
+            .map(|n| random_lesson(n).pattern_name().unwrap())
+            .collect()
+    };
+    // One by one, and several at once; some of these, learned since, are not in the index.
+    twins.teach(5);
+    for gone in [names(0..1), names(1..2), names(2..12), names(1500..1502)] {
+        for (service, id) in [(&twins.service, &twins.id), (&twins.twin, &twins.twin_id)] {
+            service.retire(id, &gone, None).unwrap().wait().unwrap();
+            service
+                .purge(id, Some(&gone), gone.len(), None)
+                .unwrap()
+                .wait()
+                .unwrap();
+        }
+        twins.check();
+        assert_eq!(twins.indexes(), indexes);
+        assert!(twins.memory() * 4 < loaded);
+    }
+    twins.abandon(1000);
+    twins.check();
+    assert!(twins.memory() * 4 < loaded);
+    // What was purged is learned again.
+    for (service, id) in [(&twins.service, &twins.id), (&twins.twin, &twins.twin_id)] {
+        service
+            .unretire(id, &names(0..4), None)
+            .unwrap()
+            .wait()
+            .unwrap();
+        let again = (0..4).map(random_lesson).collect();
+        service
+            .learn_batch(id, again, None)
+            .unwrap()
+            .wait()
+            .unwrap();
+    }
+    twins.check();
+    twins.reopen(1);
+    twins.check();
+    assert_eq!(twins.indexes(), indexes);
+    // The next index has it, whatever was deleted below.
+    twins.teach(700);
+    twins.index();
     twins.check();
 }
 

@@ -10,7 +10,7 @@ use super::EmbeddedStore;
 use super::merge::{MergeSink, walk_merged};
 use super::numbering::UnknownNames;
 use super::segment::{Extras, Segment};
-use super::visit::{beyond, deleted_beyond};
+use super::visit::{beyond, deleted_beyond, n_deleted_beyond};
 use crate::StoreError;
 use crate::visit::{ContentDigest, OrderedNode, OrderedVisitor, StoredContent, VisitedPattern};
 
@@ -100,6 +100,13 @@ impl EmbeddedStore {
         known: &[ContentDigest],
     ) -> Result<Option<Vec<PatternName>>, StoreError> {
         deleted_beyond(&self.segments(), node_idx, known)
+    }
+
+    /// Returns how many of a node's patterns were deleted of the segments of these digests since they had them.
+    /// Reads nothing.
+    #[must_use]
+    pub fn n_deleted_beyond(&self, node_idx: usize, known: &[ContentDigest]) -> u64 {
+        n_deleted_beyond(&self.segments(), node_idx, known)
     }
 
     fn content_of(&self, segments: &[Arc<Segment>]) -> StoredContent {

@@ -59,6 +59,19 @@ pub(super) fn deleted_beyond(
     Ok(Some(names))
 }
 
+/// Returns how many of a node's patterns were deleted of the segments of some digests since they had these.
+pub(super) fn n_deleted_beyond(
+    segments: &[Arc<Segment>],
+    node_idx: usize,
+    known: &[ContentDigest],
+) -> u64 {
+    let with_known = segments.iter().zip(known_as(segments, known));
+    let deleted = with_known.filter_map(|(segment, known_as)| {
+        Some(segment.deleted_since(node_idx, &known_as?).len() as u64)
+    });
+    deleted.sum()
+}
+
 /// Returns of each segment whether it is one of those of some digests.
 pub(super) fn are_known(segments: &[Arc<Segment>], known: &[ContentDigest]) -> Vec<bool> {
     let known_as = known_as(segments, known);

@@ -264,3 +264,26 @@ fn lessons_that_were_not_learned_are_not_taken_back() {
     );
     assert_eq!(store.checkpoint(), json!("learned"));
 }
+
+#[test]
+fn single_patterns_that_are_forgotten_one_by_one_are_known_as_what_was_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let kb = dir.path().join("kb");
+    let store = EmbeddedStore::create(&kb, &["node0"], json!(null)).unwrap();
+    teach(&store, "one", 0..2000);
+    let mut known = vec![store.content()];
+    for n in (0..200).rev() {
+        store.forget(&[vec![name("one", n)]], json!(n)).unwrap();
+        known.push(store.content());
+    }
+    drop(store);
+    let store = EmbeddedStore::open(&kb).unwrap();
+    assert_eq!(store.content(), *known.last().unwrap());
+    for (n_before, known) in known.iter().enumerate() {
+        let gone = store.deleted_beyond(0, &known.sources).unwrap().unwrap();
+        let mut expected: Vec<PatternName> = (0..200 - n_before).map(|n| name("one", n)).collect();
+        expected.sort_unstable();
+        assert_eq!(gone, expected);
+        assert_eq!(store.n_deleted_beyond(0, &known.sources), gone.len() as u64);
+    }
+}
