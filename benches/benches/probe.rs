@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, criterion_group, criterion_main};
-use kato_probe::{Probe, State, Wait};
+use kato_probe::{Probe, ThreadState, Wait};
 use kato_profiler::ProfilingEngine;
 
 const N_MARKS: u32 = 1_000;
@@ -39,9 +39,9 @@ fn marks(c: &mut Criterion) {
         let calls = probe.calls("server");
         repeated(&mut group, &format!("set/{name}"), |n| {
             kato_probe::thread::set(if n % 2 == 0 {
-                State::Busy
+                ThreadState::Busy
             } else {
-                State::Starved
+                ThreadState::Starved
             });
         });
         repeated(&mut group, &format!("wait and go on/{name}"), |_| {

@@ -24,7 +24,7 @@ use kato_process::{peak_bytes, processor_seconds};
 use kato_scheduler::activity::Activity;
 use kato_scheduler::backend::{RefusedDocument, WorkSize};
 use kato_scheduler::{
-    Backend, Distribution, RunConfiguration, Teacher, TrainError, TrainingOptions, Workers,
+    Backend, RunConfiguration, Teacher, TrainError, TrainingOptions, WorkDistribution, Workers,
     train_parallel, train_parallel_with,
 };
 use kato_store::{EmbeddedStore, PatternStore};
@@ -64,7 +64,7 @@ fn main() -> Result<()> {
             &learner,
             &args.corpus,
             workers.get(),
-            Distribution::default(),
+            WorkDistribution::default(),
         )?;
         let peak = peak_bytes().context("the peak memory is not known on this system")?;
         println!(
@@ -79,10 +79,10 @@ fn main() -> Result<()> {
     // In turn, so that a machine that slows down slows all three down.
     for _ in 0..args.rounds {
         bare.push(bare_loop(&learner, &args.corpus)?);
-        let (took, learned) = scheduled(&learner, &args.corpus, 1, Distribution::default())?;
+        let (took, learned) = scheduled(&learner, &args.corpus, 1, WorkDistribution::default())?;
         one.push(took);
         documents = learned;
-        two.push(scheduled(&learner, &args.corpus, 2, Distribution::default())?.0);
+        two.push(scheduled(&learner, &args.corpus, 2, WorkDistribution::default())?.0);
     }
     let (bare, one, two) = (median(bare), median(one), median(two));
     println!("{documents} documents; medians of {} rounds", args.rounds);
@@ -164,7 +164,7 @@ fn scheduled(
     learner: &HierarchicalConceptLearner,
     corpus: &Path,
     workers: usize,
-    distribution: Distribution,
+    distribution: WorkDistribution,
 ) -> Result<(Took, u64)> {
     let dir = tempfile::tempdir()?;
     let store = store(learner, dir.path())?;

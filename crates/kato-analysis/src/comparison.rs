@@ -12,7 +12,7 @@ use crate::snapshot::{LinkSnapshot, NodeSnapshot};
 /// differ for that reason alone: nothing here corrects for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Comparison {
+pub struct SnapshotComparison {
     /// Whether both hold the same patterns with the same frequencies on the same levels.
     pub equal: bool,
     /// Sums over all nodes: `patterns`, `learns`.
@@ -54,7 +54,7 @@ pub struct MetricDifference {
     pub relative: Option<f64>,
 }
 
-impl Comparison {
+impl SnapshotComparison {
     /// Compares two snapshots.
     #[must_use]
     pub fn new(before: &Snapshot, after: &Snapshot) -> Self {

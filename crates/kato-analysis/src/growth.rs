@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The number of patterns after a number of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GrowthPoint {
+pub struct PatternGrowth {
     /// Samples learned.
     pub samples: u64,
     /// Distinct patterns then, of all levels or of one.
@@ -37,15 +37,15 @@ impl Growth {
     /// independent, as each includes the one before.
     ///
     /// ```
-    /// use kato_analysis::growth::{Growth, GrowthPoint};
+    /// use kato_analysis::growth::{Growth, PatternGrowth};
     ///
-    /// let points = [1, 4, 16, 64].map(|n| GrowthPoint { samples: n * n, patterns: 10 * n });
+    /// let points = [1, 4, 16, 64].map(|n| PatternGrowth { samples: n * n, patterns: 10 * n });
     /// let growth = Growth::from_points(&points).expect("four points");
     /// assert!((growth.exponent - 0.5).abs() < 1e-12 && (growth.factor - 10.0).abs() < 1e-9);
     /// assert_eq!(Growth::from_points(&points[..2]), None);
     /// ```
     #[must_use]
-    pub fn from_points(points: &[GrowthPoint]) -> Option<Self> {
+    pub fn from_points(points: &[PatternGrowth]) -> Option<Self> {
         // Zero has no logarithm.
         let usable = points
             .iter()
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     fn growth_of(points: &[(u64, u64)]) -> Option<Growth> {
-        let point = |&(samples, patterns)| GrowthPoint { samples, patterns };
+        let point = |&(samples, patterns)| PatternGrowth { samples, patterns };
         Growth::from_points(&points.iter().map(point).collect::<Vec<_>>())
     }
 

@@ -4,7 +4,7 @@
 //!
 //! * [`Snapshot`] is the content of a store in numbers: frequencies, the links between levels, a
 //!   digest.
-//! * [`Comparison`] is the difference between two snapshots, and whether the knowledge is the same.
+//! * [`SnapshotComparison`] is the difference between two snapshots, and whether the knowledge is the same.
 //! * [`CleanupPlan`] lists the rare patterns that a clean-up would remove, and removes them while
 //!   the hierarchy stays whole.
 //! * [`Growth`] is Heaps' law through numbers of patterns after numbers of samples.
@@ -23,6 +23,6 @@ mod references;
 pub mod snapshot;
 
 pub use cleanup::{CleanupOptions, CleanupPlan};
-pub use comparison::Comparison;
+pub use comparison::SnapshotComparison;
 pub use error::AnalysisError;
 pub use snapshot::{Snapshot, SnapshotOptions};

@@ -11,7 +11,7 @@ pub use self::link::{Branching, LinkSnapshot, ParentCount, Reuse};
 pub use self::node::{NodeSnapshot, TopPattern};
 pub use self::similarity::Similarity;
 use crate::AnalysisError;
-use crate::growth::{Growth, GrowthPoint};
+use crate::growth::{Growth, PatternGrowth};
 pub use crate::information::Information;
 use crate::level::Level;
 
@@ -28,7 +28,7 @@ pub struct SnapshotOptions {
     pub seed: u64,
     /// Numbers of patterns after numbers of samples, from checkpoints or progress of the run, for
     /// [`Snapshot::growth`]. A knowledge base does not hold them. Default none.
-    pub growth: Vec<GrowthPoint>,
+    pub growth: Vec<PatternGrowth>,
 }
 
 impl Default for SnapshotOptions {

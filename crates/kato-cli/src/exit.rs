@@ -30,6 +30,7 @@ use kato_service::ServiceError;
 #[cfg(feature = "parquet")]
 use kato_store::parquet::ParquetError;
 use kato_store::{ExchangeError, StoreError};
+use kato_tokenizer::LoadTokenizerError;
 
 use crate::advice::told;
 use crate::interrupt::{INTERRUPTED, is_interrupted};
@@ -145,7 +146,7 @@ const KNOWN: &[fn(Cause<'_>) -> Option<ErrorClass>] = &[
     |cause| cause.downcast_ref().map(AnalysisError::class),
     |cause| cause.downcast_ref().map(ProfileError::class),
     |cause| cause.downcast_ref().map(HardwareError::class),
-    |cause| cause.downcast_ref().map(kato_tokenizer::LoadError::class),
+    |cause| cause.downcast_ref().map(LoadTokenizerError::class),
     |cause| cause.downcast_ref().map(ServerError::class),
     |cause| cause.downcast_ref().map(ServiceError::class),
     |cause| cause.downcast_ref().map(ClientError::class),

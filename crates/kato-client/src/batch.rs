@@ -8,7 +8,7 @@ use std::sync::Arc;
 use kato_model::PatternName;
 
 pub(crate) use execute::{check_names, execute_plan, observations};
-pub use plan::{BatchMode, BatchPlan, PlannedCall};
+pub use plan::{BatchMode, BatchPlan, PlannedRequest};
 pub(crate) use plan::{is_plain, name_of, normalized};
 
 use crate::calls::Calls;

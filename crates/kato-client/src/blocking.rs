@@ -25,7 +25,7 @@ use serde_json::{Map, Value};
 use self::runtime::Runtime;
 use crate::batch::LearnReport;
 use crate::calls::Calls;
-use crate::{ClientError, KatoClientBuilder, KatoGeneration, Predictions, SessionOptions};
+use crate::{ClientError, KatoClientBuilder, KatoGeneration, SessionOptions, TypedPredictions};
 
 /// A client of a KATO server whose calls block; see [`crate::KatoClient`] for its guarantees.
 ///
@@ -81,7 +81,7 @@ same! {
     fn session_exists() -> bool;
     fn extend(ttl: Duration) -> Extended;
     fn stm() -> Stm;
-    fn predictions() -> Predictions;
+    fn predictions() -> TypedPredictions;
     fn next(query: NextQuery) -> NextAnswer;
     fn percept() -> PerceptAnswer;
     fn cognition() -> SessionCognition;

@@ -15,7 +15,7 @@ use kato_protocol::extension::Extensions;
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
-pub use session::Predictions;
+pub use session::TypedPredictions;
 
 use crate::batch::BatchSessions;
 use crate::builder::KatoClientBuilder;

@@ -24,7 +24,7 @@ pub use self::gc::{GarbageReport, GcOptions};
 pub use self::generations::{GenerationDifference, LevelDifference};
 use crate::ClusterError;
 use crate::blocking;
-use crate::generation::Generation;
+use crate::generation::PlanGeneration;
 use crate::marker::{PlanWitness, TaskMarker, plan_key, task_key, witness_key};
 use crate::moment::{Moment, Watch};
 use crate::plan::{Plan, PlanOptions};
@@ -41,7 +41,7 @@ use crate::record::{Created, Pause, Record, decode, encode};
 #[derive(Debug)]
 pub struct Cluster {
     record: Record,
-    generation: Generation,
+    generation: PlanGeneration,
     watch: Watch,
 }
 
@@ -79,7 +79,7 @@ impl Cluster {
     fn from_record(record: Record) -> Self {
         Self {
             record,
-            generation: Generation::default(),
+            generation: PlanGeneration::default(),
             watch: Watch::default(),
         }
     }
@@ -105,7 +105,7 @@ impl Cluster {
     /// command: whoever reads a plan and then works on it names its
     /// [number](Plan::generation).
     #[must_use]
-    pub fn with_generation(mut self, generation: Generation) -> Self {
+    pub fn with_generation(mut self, generation: PlanGeneration) -> Self {
         self.generation = generation;
         self
     }
@@ -187,7 +187,7 @@ impl Cluster {
     /// # Errors
     ///
     /// As [`read_plan`](Self::read_plan).
-    pub async fn status(&self) -> Result<crate::status::Status, ClusterError> {
+    pub async fn status(&self) -> Result<crate::status::ClusterStatus, ClusterError> {
         let plan = self.read_plan().await?;
         let generations = self.generations().await?;
         crate::status::status(&self.record, &plan, generations).await

@@ -106,7 +106,7 @@ pub enum ClusterError {
         /// The first of them, in words.
         numbers: Vec<String>,
         /// Tasks of them that have failed: the first of those.
-        failures: Vec<crate::status::Failure>,
+        failures: Vec<crate::status::TaskFailure>,
         /// The number of tasks of them that have failed.
         failed: u64,
     },
@@ -221,7 +221,7 @@ fn of_object_store(error: &object_store::Error) -> ErrorKind {
 fn missing(
     what: &str,
     numbers: &[String],
-    failures: &[crate::status::Failure],
+    failures: &[crate::status::TaskFailure],
     failed: u64,
 ) -> String {
     let mut text = format!("{what} are not done: {}", numbers.join(", "));

@@ -12,7 +12,7 @@ const DIGEST_DIGITS: usize = 8;
 /// Which generation is meant.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Generation {
+pub enum PlanGeneration {
     /// The last that was planned, for whoever works on it. The default.
     #[default]
     Last,
@@ -24,7 +24,7 @@ pub enum Generation {
     Named(String),
 }
 
-impl Generation {
+impl PlanGeneration {
     /// Creates it of a word: `last`, `newest`, a number of up to seven digits, or a name.
     #[must_use]
     pub fn from_word(word: &str) -> Self {
@@ -94,7 +94,7 @@ pub(crate) fn is_digest(word: &str) -> bool {
 /// Refuses a tag that means something else already.
 pub(crate) fn check_tag(name: &str) -> Result<(), ClusterError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    let is_named = matches!(Generation::from_word(name), Generation::Named(_));
+    let is_named = matches!(PlanGeneration::from_word(name), PlanGeneration::Named(_));
     let is_word = !name.is_empty() && name.bytes().all(is_plain) && !name.starts_with('.');
     match is_named && is_word && !is_digest(name) {
         true => Ok(()),
@@ -111,13 +111,13 @@ mod tests {
     #[test]
     fn words_name_generations() {
         for (word, expected) in [
-            ("last", Generation::Last),
-            ("newest", Generation::Newest),
-            ("12", Generation::Number(12)),
-            ("12345678", Generation::Named("12345678".to_owned())),
-            ("v1.0", Generation::Named("v1.0".to_owned())),
+            ("last", PlanGeneration::Last),
+            ("newest", PlanGeneration::Newest),
+            ("12", PlanGeneration::Number(12)),
+            ("12345678", PlanGeneration::Named("12345678".to_owned())),
+            ("v1.0", PlanGeneration::Named("v1.0".to_owned())),
         ] {
-            assert_eq!(Generation::from_word(word), expected, "{word}");
+            assert_eq!(PlanGeneration::from_word(word), expected, "{word}");
         }
     }
 

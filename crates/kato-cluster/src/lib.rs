@@ -5,7 +5,7 @@
 //! A [`Cluster`] is a plan in an object store with its commands: [`plan`](Cluster::plan),
 //! [`learn`](Cluster::learn), [`merge`](Cluster::merge), [`seal`](Cluster::seal),
 //! [`publish`](Cluster::publish), [`status`](Cluster::status), [`gc`](Cluster::gc).
-//! [`extend`](Cluster::extend) makes its next [`Generation`] of more corpus; [`tag`](Cluster::tag)
+//! [`extend`](Cluster::extend) makes its next [`PlanGeneration`] of more corpus; [`tag`](Cluster::tag)
 //! and [`diff`](Cluster::diff) name and compare them. [`PlanOptions`] are the settings of a [`Plan`];
 //! [`Completed`] says who did a piece of work; [`marker`] has what is recorded of it.
 
@@ -26,7 +26,7 @@ pub use cluster::{
     Cluster, Completed, GarbageReport, GcOptions, GenerationDifference, LevelDifference,
 };
 pub use error::ClusterError;
-pub use generation::{Generation, GenerationSummary, Tag};
+pub use generation::{GenerationSummary, PlanGeneration, Tag};
 pub use moment::{Moment, Watch};
 pub use plan::{CutBy, ExtendOptions, Plan, PlanOptions};
 pub use record::Pause;

@@ -2,7 +2,7 @@
 //! merges. It never changes.
 
 use kato_loader::{
-    CorpusIdentity, Counts, Cursor, OnBadRecord, Shard, Split, StreamingDatasetLoader,
+    CorpusIdentity, Cursor, OnBadRecord, RecordCounts, Shard, Split, StreamingDatasetLoader,
     StreamingDatasetLoaderBuilder,
 };
 use kato_scheduler::RunConfiguration;
@@ -318,7 +318,7 @@ impl Plan {
                 let shard = Shard::new(u64::from(task), u64::from(self.tasks));
                 if let Some(base) = &self.base {
                     // Each task counts its own.
-                    let start = base.cursor.clone().with_counts(Counts::default());
+                    let start = base.cursor.clone().with_counts(RecordCounts::default());
                     builder = builder.with_cursor(start);
                 }
                 // A task may have nothing to do: all records are of one task or another.

@@ -19,7 +19,7 @@ const MOST_LISTED: usize = 20;
 /// How far a plan is. Lists of the store may lag behind: it may be further.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Status {
+pub struct ClusterStatus {
     /// Number of the generation that all else here is about.
     pub generation: u32,
     /// All generations.
@@ -43,7 +43,7 @@ pub struct Status {
     /// Tasks that are not done and have failed.
     pub tasks_failed: u64,
     /// The first of them.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<TaskFailure>,
     /// Documents learned by the tasks that are done.
     pub documents: u64,
     /// Tokens learned by them.
@@ -68,7 +68,7 @@ pub const GIVEN_UP_AFTER: u32 = 3;
 /// The failed attempts at a task that is not done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Failure {
+pub struct TaskFailure {
     /// The task.
     pub task: u32,
     /// Attempts that failed; those that were killed have left nothing to count.
@@ -84,8 +84,8 @@ pub(crate) async fn status(
     record: &Record,
     plan: &Plan,
     generations: Vec<GenerationSummary>,
-) -> Result<Status, ClusterError> {
-    let mut status = Status {
+) -> Result<ClusterStatus, ClusterError> {
+    let mut status = ClusterStatus {
         generation: plan.generation(),
         generations,
         plan: plan.digest(),
@@ -136,7 +136,7 @@ pub(crate) async fn status(
 async fn count_tasks(
     record: &Record,
     plan: &Plan,
-    status: &mut Status,
+    status: &mut ClusterStatus,
 ) -> Result<(Vec<u32>, f64), ClusterError> {
     let mut done = vec![false; plan.tasks() as usize];
     let mut seconds = 0.0;
@@ -189,7 +189,7 @@ pub(crate) async fn failures(
     record: &Record,
     plan: &Plan,
     tasks: &[u32],
-) -> Result<(Vec<Failure>, u64), ClusterError> {
+) -> Result<(Vec<TaskFailure>, u64), ClusterError> {
     // The time is the store's, and says nothing but which error is shown.
     let mut notes: BTreeMap<u32, (u32, (_, String))> = BTreeMap::new();
     for (key, meta) in record.list(&plan.key("failed")).await? {
@@ -214,7 +214,7 @@ pub(crate) async fn failures(
     let mut failures = Vec::new();
     for (task, (attempts, (_, key))) in notes.into_iter().take(MOST_LISTED) {
         if let Some(note) = record.read_json::<FailureNote>(&key).await? {
-            failures.push(Failure {
+            failures.push(TaskFailure {
                 task,
                 attempts,
                 given_up: attempts >= GIVEN_UP_AFTER,
@@ -225,7 +225,7 @@ pub(crate) async fn failures(
     Ok((failures, n_tasks))
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for TaskFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             task,

@@ -1,6 +1,6 @@
 //! Whether probabilities are what they say: the reliability diagram, and its error in one number.
 
-use crate::report::{Calibration, CalibrationBin, Share};
+use crate::report::{CalibrationBin, CountedShare, ReliabilityDiagram};
 
 /// Bins of the reliability diagram, of equal width.
 const BINS: usize = 10;
@@ -14,7 +14,7 @@ pub(crate) struct Reliability {
 #[derive(Debug, Clone, Copy, Default)]
 struct Bin {
     confidence: f64,
-    right: Share,
+    right: CountedShare,
 }
 
 impl Reliability {
@@ -28,7 +28,7 @@ impl Reliability {
     }
 
     /// Returns the diagram, and the mean distance from what it should be, by answers.
-    pub(crate) fn finish(&self) -> Calibration {
+    pub(crate) fn finish(&self) -> ReliabilityDiagram {
         let n: u64 = self.bins.iter().map(|bin| bin.right.of).sum();
         let width = 1.0 / BINS as f64;
         let bin = |(idx, bin): (usize, &Bin)| CalibrationBin {
@@ -42,7 +42,7 @@ impl Reliability {
             let right = bin.right.count as f64;
             (bin.confidence - right).abs()
         });
-        Calibration {
+        ReliabilityDiagram {
             expected_error: (n > 0).then(|| distances.sum::<f64>() / n as f64),
             bins: self.bins.iter().enumerate().map(bin).collect(),
         }

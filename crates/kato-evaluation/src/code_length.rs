@@ -5,7 +5,9 @@ use crate::answer::NextAnswer;
 use crate::heads::{HeadRun, Heads, N_HEADS};
 use crate::interval::{Ratio, interval};
 use crate::mixture::Mixture;
-use crate::report::{Baseline, CodeLength, HeadEvaluation, Interval, ModelBits, PartBits};
+use crate::report::{
+    BootstrapInterval, CodeLength, HeadEvaluation, ModelBits, NgramBaseline, PartBits,
+};
 
 /// Probabilities of one token by the models that do not learn while coding.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -112,7 +114,11 @@ impl Bits {
     }
 
     /// Returns the figures of all models but the heads.
-    pub(crate) fn finish(&self, baseline: Baseline, options: &EvaluationOptions) -> CodeLength {
+    pub(crate) fn finish(
+        &self,
+        baseline: NgramBaseline,
+        options: &EvaluationOptions,
+    ) -> CodeLength {
         let model = |model: usize| self.model(model, options);
         CodeLength {
             documents: self.documents.len() as u64,
@@ -191,7 +197,7 @@ impl Bits {
         &self,
         options: &EvaluationOptions,
         numerator: impl Fn(&DocumentBits) -> f64,
-    ) -> Option<Interval> {
+    ) -> Option<BootstrapInterval> {
         // Numerator and denominator of the same document go together.
         let ratio =
             |document: &DocumentBits| -> Ratio { (numerator(document), document.tokens as f64) };

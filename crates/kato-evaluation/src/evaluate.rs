@@ -10,8 +10,8 @@ use crate::code_length::Bits;
 use crate::distinct_tokens::DistinctTokens;
 use crate::heads::{HeadRun, Heads};
 use crate::passes::{Passes, Survey};
-use crate::progress::Progress;
-use crate::report::{Baseline, HeadEvaluation, LevelEvaluation};
+use crate::progress::EvaluationProgress;
+use crate::report::{HeadEvaluation, LevelEvaluation, NgramBaseline};
 use crate::unigram::Unigram;
 use crate::{Corpora, EvaluationError, EvaluationOptions, EvaluationReport};
 
@@ -34,7 +34,7 @@ pub fn evaluate(
     learner: &HierarchicalConceptLearner,
     corpora: &Corpora<'_>,
     options: &EvaluationOptions,
-    mut on_progress: impl FnMut(&Progress) -> ControlFlow<()>,
+    mut on_progress: impl FnMut(&EvaluationProgress) -> ControlFlow<()>,
 ) -> Result<EvaluationReport, EvaluationError> {
     // Faults that need no reading are reported before the first pass over a corpus.
     options.check()?;
@@ -57,7 +57,7 @@ pub fn evaluate(
     let (answer_counts, bits) = asked;
     let head = heads.as_ref().zip(head_run.as_ref());
     let head = head.map(|(heads, run)| bits.finish_heads(heads, run, options));
-    let about_baseline = Baseline {
+    let about_baseline = NgramBaseline {
         order: baseline.order(),
         order_asked_for: options.ngram_order,
         ngrams: baseline.n_ngrams() as u64,
@@ -96,7 +96,7 @@ fn report(
     survey: &Survey,
     answer_counts: Vec<AnswerCounts>,
     bits: &Bits,
-    baseline: Baseline,
+    baseline: NgramBaseline,
     head: Option<HeadEvaluation>,
     options: &EvaluationOptions,
 ) -> EvaluationReport {

@@ -5,7 +5,7 @@ use kato_head::{Expert, Head, HeadOptions, History, SymbolId, Weights};
 use kato_tokenizer::Vocabulary;
 
 use crate::calibration::Reliability;
-use crate::report::{Calibration, Share};
+use crate::report::{CountedShare, ReliabilityDiagram};
 use crate::{EvaluationError, EvaluationOptions};
 
 /// Number of ways in which the head is asked.
@@ -73,7 +73,7 @@ pub(crate) struct HeadRun<'a> {
     with_cache: Weights,
     with_kato: Weights,
     reliability: Reliability,
-    top: [Share; 3],
+    top: [CountedShare; 3],
 }
 
 impl<'a> HeadRun<'a> {
@@ -88,7 +88,7 @@ impl<'a> HeadRun<'a> {
             with_cache: Weights::new(),
             with_kato: Weights::new(),
             reliability: Reliability::default(),
-            top: [Share::default(); 3],
+            top: [CountedShare::default(); 3],
         }
     }
 
@@ -151,11 +151,11 @@ impl<'a> HeadRun<'a> {
 
     /// Returns how often the token that came was the first, among the first 5, and among the first
     /// 10 answers of the head with its cache.
-    pub(crate) const fn top(&self) -> [Share; 3] {
+    pub(crate) const fn top(&self) -> [CountedShare; 3] {
         self.top
     }
 
-    pub(crate) fn calibration(&self) -> Calibration {
+    pub(crate) fn calibration(&self) -> ReliabilityDiagram {
         self.reliability.finish()
     }
 }

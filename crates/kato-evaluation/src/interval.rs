@@ -2,7 +2,7 @@
 
 use kato_random::SplitMix64;
 
-use crate::report::Interval;
+use crate::report::BootstrapInterval;
 
 /// The sums of one document, to be divided by each other: numerator and denominator.
 pub(crate) type Ratio = (f64, f64);
@@ -12,7 +12,11 @@ pub(crate) type Ratio = (f64, f64);
 ///
 /// Documents are resampled and not tokens, because the tokens of a document depend on each other
 /// (Efron and Tibshirani 1993, percentile method). A function of its arguments.
-pub(crate) fn interval(documents: &[Ratio], resamples: usize, seed: u64) -> Option<Interval> {
+pub(crate) fn interval(
+    documents: &[Ratio],
+    resamples: usize,
+    seed: u64,
+) -> Option<BootstrapInterval> {
     // Resampling a single document gives the same ratio each time, an interval without width.
     if documents.len() < 2 || resamples == 0 {
         return None;
@@ -32,7 +36,7 @@ pub(crate) fn interval(documents: &[Ratio], resamples: usize, seed: u64) -> Opti
         .collect();
     ratios.sort_by(f64::total_cmp);
     let percentile = |share: f64| ratios[((ratios.len() - 1) as f64 * share).round() as usize];
-    Some(Interval {
+    Some(BootstrapInterval {
         low: percentile(0.025),
         high: percentile(0.975),
     })
@@ -46,7 +50,7 @@ mod tests {
     fn the_interval_is_that_of_the_mean() {
         // The mean of 400 fair bits has standard deviation 0.025.
         let documents: Vec<Ratio> = (0..400).map(|n| (f64::from(n % 2), 1.0)).collect();
-        let Interval { low, high } = interval(&documents, 4000, 1).unwrap();
+        let BootstrapInterval { low, high } = interval(&documents, 4000, 1).unwrap();
         let expected = 1.96 * 0.025;
         assert!((low - (0.5 - expected)).abs() < 0.005, "{low}");
         assert!((high - (0.5 + expected)).abs() < 0.005, "{high}");
@@ -58,7 +62,7 @@ mod tests {
         assert_eq!(interval(&[(1.0, 1.0)], 100, 0), None);
         assert_eq!(
             interval(&[(1.0, 2.0), (1.0, 2.0)], 100, 0),
-            Some(Interval {
+            Some(BootstrapInterval {
                 low: 0.5,
                 high: 0.5
             })

@@ -7,7 +7,7 @@ use kato_prediction::Predictions;
 /// A symbol that may come next.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct NextSymbol<'a> {
+pub struct SymbolCandidate<'a> {
     /// The symbol.
     pub symbol: &'a str,
     /// Σ frequency × similarity over the predictions that expect it.
@@ -20,8 +20,8 @@ pub struct NextSymbol<'a> {
 /// Predictions without a future expect nothing. Of an event of several symbols all are expected,
 /// each with the whole weight.
 #[must_use]
-pub fn next_symbols(answer: &Predictions) -> Vec<NextSymbol<'_>> {
-    let mut symbols: Vec<NextSymbol<'_>> = Vec::new();
+pub fn next_symbols(answer: &Predictions) -> Vec<SymbolCandidate<'_>> {
+    let mut symbols: Vec<SymbolCandidate<'_>> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
     for prediction in &answer.predictions {
         let Some(first) = prediction.future.first() else {
@@ -33,7 +33,7 @@ pub fn next_symbols(answer: &Predictions) -> Vec<NextSymbol<'_>> {
             let place = *places.entry(symbol).or_insert(symbols.len());
             match symbols.get_mut(place) {
                 Some(known) => known.weight += weight,
-                None => symbols.push(NextSymbol { symbol, weight }),
+                None => symbols.push(SymbolCandidate { symbol, weight }),
             }
         }
     }

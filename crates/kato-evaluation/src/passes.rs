@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use kato_engine::{Engine, Node};
 use kato_learner::{DocumentPlan, HierarchicalConceptLearner, TextDocument};
-use kato_loader::{DocumentRef, StreamingDatasetLoader};
+use kato_loader::{BatchDocument, StreamingDatasetLoader};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
@@ -16,7 +16,7 @@ pub(crate) use self::survey::Survey;
 use crate::distinct_tokens::DistinctTokens;
 use crate::document::plan_tokens;
 use crate::ngram::{NgramCounter, NgramModel};
-use crate::progress::{Phase, Progress};
+use crate::progress::{EvaluationPhase, EvaluationProgress};
 use crate::{Corpora, EvaluationError, EvaluationOptions};
 
 /// Text that is planned at once, in bytes.
@@ -32,7 +32,7 @@ pub(crate) struct Passes<'a> {
     distinct: &'a DistinctTokens,
     options: &'a EvaluationOptions,
     threads: ThreadPool,
-    on_progress: &'a mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    on_progress: &'a mut dyn FnMut(&EvaluationProgress) -> ControlFlow<()>,
     phase_start: Instant,
     last_progress: Instant,
 }
@@ -50,7 +50,7 @@ impl<'a> Passes<'a> {
         learner: &'a HierarchicalConceptLearner,
         distinct: &'a DistinctTokens,
         options: &'a EvaluationOptions,
-        on_progress: &'a mut dyn FnMut(&Progress) -> ControlFlow<()>,
+        on_progress: &'a mut dyn FnMut(&EvaluationProgress) -> ControlFlow<()>,
     ) -> Result<Self, EvaluationError> {
         // Zero lets the pool take one thread for each core.
         let n_threads = options.threads.map_or(0, std::num::NonZeroUsize::get);
@@ -92,7 +92,7 @@ impl<'a> Passes<'a> {
             for tokens in documents.iter().flatten() {
                 counter.learn(tokens);
             }
-            self.report_bytes(Phase::Baseline, &loader)?;
+            self.report_bytes(EvaluationPhase::Baseline, &loader)?;
         }
         Ok(counter.finish(distinct.len()))
     }
@@ -115,10 +115,10 @@ impl<'a> Passes<'a> {
             return Ok(None);
         };
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let documents: Vec<DocumentRef<'_>> = batch.iter().take(limit).collect();
+        let documents: Vec<BatchDocument<'_>> = batch.iter().take(limit).collect();
         // Working memory is one for each thread. A plan depends on its document alone, and results
         // are collected in order, so the number of threads does not show.
-        let plan = |scratch: &mut _, document: &DocumentRef<'_>| {
+        let plan = |scratch: &mut _, document: &BatchDocument<'_>| {
             let text = TextDocument {
                 document_idx: document.index,
                 text: document.text,
@@ -142,7 +142,7 @@ impl<'a> Passes<'a> {
     /// Reports the bytes of a corpus that were read.
     fn report_bytes(
         &mut self,
-        phase: Phase,
+        phase: EvaluationPhase,
         loader: &StreamingDatasetLoader,
     ) -> Result<(), EvaluationError> {
         self.report(phase, loader.bytes_read(), loader.total_bytes())
@@ -152,7 +152,7 @@ impl<'a> Passes<'a> {
     /// asks for it.
     fn report(
         &mut self,
-        phase: Phase,
+        phase: EvaluationPhase,
         done: u64,
         total: Option<u64>,
     ) -> Result<(), EvaluationError> {
@@ -161,7 +161,7 @@ impl<'a> Passes<'a> {
         }
         self.last_progress = Instant::now();
         let elapsed = self.phase_start.elapsed();
-        let progress = Progress {
+        let progress = EvaluationProgress {
             phase,
             done,
             total,

@@ -8,7 +8,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Phase {
+pub enum EvaluationPhase {
     /// Training the baseline on the training documents; counted in bytes of the corpus.
     Baseline,
     /// Looking up what the held-out documents hold; counted in bytes of their corpus.
@@ -20,9 +20,9 @@ pub enum Phase {
 /// The progress of an evaluation; reported several times a second.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Progress {
+pub struct EvaluationProgress {
     /// The current step.
-    pub phase: Phase,
+    pub phase: EvaluationPhase,
     /// The part of it that is done.
     pub done: u64,
     /// The size of it, if known.
@@ -31,10 +31,10 @@ pub struct Progress {
     pub elapsed: Duration,
 }
 
-impl Progress {
+impl EvaluationProgress {
     /// Creates a progress, for tests of code that displays it.
     #[must_use]
-    pub fn new(phase: Phase, done: u64, total: Option<u64>, elapsed: Duration) -> Self {
+    pub fn new(phase: EvaluationPhase, done: u64, total: Option<u64>, elapsed: Duration) -> Self {
         Self {
             phase,
             done,

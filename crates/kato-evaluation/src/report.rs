@@ -3,7 +3,7 @@
 use kato_model::KatoGeneration;
 use serde::{Serialize, Serializer};
 
-pub use crate::share::Share;
+pub use crate::share::CountedShare;
 
 /// The results of a hierarchy on documents that it has not seen. It is serialised as the JSON of
 /// `evaluate --json`.
@@ -56,9 +56,9 @@ pub struct LevelEvaluation {
 #[non_exhaustive]
 pub struct Coverage {
     /// Chunks that are exactly a pattern of the node.
-    pub known_chunks: Share,
+    pub known_chunks: CountedShare,
     /// Symbols of the chunks that are in no pattern of the node.
-    pub unknown_symbols: Share,
+    pub unknown_symbols: CountedShare,
 }
 
 /// The answers of a node to whole chunks.
@@ -66,9 +66,9 @@ pub struct Coverage {
 #[non_exhaustive]
 pub struct Recognition {
     /// Chunks whose most similar prediction reaches the recognition threshold.
-    pub recognised: Share,
+    pub recognised: CountedShare,
     /// Chunks without any prediction: nothing reaches the recall threshold.
-    pub unanswered: Share,
+    pub unanswered: CountedShare,
     /// Mean similarity of the most similar prediction, in `0..=1`, a chunk without any counting as
     /// 0; `None` without chunks.
     pub mean_similarity: Option<f64>,
@@ -85,17 +85,17 @@ pub struct Recognition {
 #[non_exhaustive]
 pub struct NextAccuracy {
     /// The first answer is right.
-    pub top_1: Share,
+    pub top_1: CountedShare,
     /// The right answer is among the first 5.
-    pub top_5: Share,
+    pub top_5: CountedShare,
     /// The right answer is among the first 10.
-    pub top_10: Share,
+    pub top_10: CountedShare,
     /// Nothing is expected. Part of the wrong answers.
-    pub unanswered: Share,
+    pub unanswered: CountedShare,
     /// The node knows the symbol that is right: no more than these can be answered.
-    pub answerable: Share,
+    pub answerable: CountedShare,
     /// `top_1` by k, from 1; the last one is for all longer beginnings too.
-    pub top_1_by_context: Vec<Share>,
+    pub top_1_by_context: Vec<CountedShare>,
 }
 
 /// The code length of a token in bits, −log₂ of its probability, by several models of the same
@@ -124,12 +124,12 @@ pub struct CodeLength {
     /// All tokens of the vocabulary alike.
     pub uniform: ModelBits,
     /// `kato` minus `ngram_in_chunk`, bits per token, by the same documents.
-    pub kato_minus_ngram_in_chunk: Option<Interval>,
+    pub kato_minus_ngram_in_chunk: Option<BootstrapInterval>,
     /// `kato` in 20 parts of the documents, by the rest of a document's number; two knowledge bases
     /// that were asked about the same tokens are compared part by part.
     pub kato_parts: Vec<PartBits>,
     /// The data on which the n-gram model was trained.
-    pub baseline: Baseline,
+    pub baseline: NgramBaseline,
 }
 
 /// The answers of a [head](kato_head), which counts the n-grams inside the patterns.
@@ -156,21 +156,21 @@ pub struct HeadEvaluation {
     pub with_kato: ModelBits,
     /// `with_cache` minus the n-gram model that sees the document so far, bits per token, by the
     /// same documents.
-    pub with_cache_minus_ngram: Option<Interval>,
+    pub with_cache_minus_ngram: Option<BootstrapInterval>,
     /// With the cache, the most probable token came.
-    pub top_1: Share,
+    pub top_1: CountedShare,
     /// With the cache, one of the 5 most probable tokens came.
-    pub top_5: Share,
+    pub top_5: CountedShare,
     /// With the cache, one of the 10 most probable tokens came.
-    pub top_10: Share,
+    pub top_10: CountedShare,
     /// With the cache, whether probabilities are what they say.
-    pub calibration: Calibration,
+    pub calibration: ReliabilityDiagram,
 }
 
 /// How often the most probable symbol came, by the probability that it had.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Calibration {
+pub struct ReliabilityDiagram {
     /// The expected calibration error: the mean distance between mean probability and share of
     /// right answers over the bins, weighted by their answers, in `0..=1`; `None` without answers.
     pub expected_error: Option<f64>,
@@ -189,7 +189,7 @@ pub struct CalibrationBin {
     /// Mean probability; `None` without answers.
     pub mean_confidence: Option<f64>,
     /// Answers that were right.
-    pub right: Share,
+    pub right: CountedShare,
 }
 
 /// The bits that a model needs for a token.
@@ -201,7 +201,7 @@ pub struct ModelBits {
     /// Bits per token that is not first in its chunk.
     pub bits_per_token_in_context: Option<f64>,
     /// The 95 % confidence interval of bits per token; `None` with fewer than two documents.
-    pub interval: Option<Interval>,
+    pub interval: Option<BootstrapInterval>,
 }
 
 /// The bits of some of the documents.
@@ -218,7 +218,7 @@ pub struct PartBits {
 /// bootstrap.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Interval {
+pub struct BootstrapInterval {
     /// Lower end.
     pub low: f64,
     /// Upper end.
@@ -228,7 +228,7 @@ pub struct Interval {
 /// The n-gram model that was compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Baseline {
+pub struct NgramBaseline {
     /// Tokens of its longest n-grams.
     pub order: usize,
     /// The order asked for; higher than `order` where that had too many n-grams.

@@ -6,14 +6,14 @@ use serde::{Serialize, Serializer};
 /// A number of things out of a number of things. It is serialised as
 /// `{"count": …, "of": …, "share": …}`; `share` is null where there is no whole.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Share {
+pub struct CountedShare {
     /// The part.
     pub count: u64,
     /// The whole.
     pub of: u64,
 }
 
-impl Share {
+impl CountedShare {
     /// Returns the part divided by the whole, in `0..=1`; `None` where there is no whole.
     #[must_use]
     pub fn ratio(self) -> Option<f64> {
@@ -27,7 +27,7 @@ impl Share {
     }
 }
 
-impl Serialize for Share {
+impl Serialize for CountedShare {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut share = serializer.serialize_struct("Share", 3)?;
         share.serialize_field("count", &self.count)?;

@@ -17,7 +17,7 @@ use crate::defaults::{
 use crate::figures::Counters;
 use crate::known_servers::KnownServers;
 use crate::location::without_secrets;
-use crate::options::{Limits, PrivateRedirects, Timeouts};
+use crate::options::{PrivateRedirects, Timeouts, TransferLimits};
 use crate::redirect::{AtLeast, Reach};
 use crate::runtime::Runtime;
 use crate::source::Stores;
@@ -35,7 +35,7 @@ pub struct FetcherBuilder {
     token_file: Option<PathBuf>,
     retry: RetryPolicy,
     timeouts: Timeouts,
-    limits: Limits,
+    limits: TransferLimits,
     private_redirects: PrivateRedirects,
     max_requests: usize,
     read_ahead_bytes: usize,
@@ -54,7 +54,7 @@ impl Default for FetcherBuilder {
             token_file: None,
             retry: DEFAULT_RETRY,
             timeouts: Timeouts::default(),
-            limits: Limits::default(),
+            limits: TransferLimits::default(),
             private_redirects: PrivateRedirects::default(),
             max_requests: DEFAULT_MAX_REQUESTS,
             read_ahead_bytes: DEFAULT_READ_AHEAD_BYTES,
@@ -121,7 +121,7 @@ impl FetcherBuilder {
     }
 
     /// Sets how much is believed of what a server sends or announces.
-    pub fn with_limits(mut self, limits: Limits) -> Self {
+    pub fn with_limits(mut self, limits: TransferLimits) -> Self {
         self.limits = limits;
         self
     }

@@ -11,17 +11,17 @@ use tokio::sync::watch;
 /// # Examples
 ///
 /// ```
-/// use kato_fetch::Cancel;
+/// use kato_fetch::CancellationToken;
 ///
-/// let cancel = Cancel::new();
+/// let cancel = CancellationToken::new();
 /// let elsewhere = cancel.clone();
 /// elsewhere.cancel();
 /// assert!(cancel.is_cancelled());
 /// ```
 #[derive(Clone)]
-pub struct Cancel(Arc<watch::Sender<bool>>);
+pub struct CancellationToken(Arc<watch::Sender<bool>>);
 
-impl Cancel {
+impl CancellationToken {
     /// Creates a switch that is off.
     #[must_use]
     pub fn new() -> Self {
@@ -47,13 +47,13 @@ impl Cancel {
     }
 }
 
-impl Default for Cancel {
+impl Default for CancellationToken {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl fmt::Debug for Cancel {
+impl fmt::Debug for CancellationToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Cancel").field(&self.is_cancelled()).finish()
     }

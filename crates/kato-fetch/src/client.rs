@@ -22,7 +22,7 @@ use crate::error::{Cause, is_transient_status};
 use crate::figures::{Counters, add};
 use crate::known_servers::KnownServers;
 use crate::location::redacted;
-use crate::options::{Limits, PrivateRedirects, Timeouts};
+use crate::options::{PrivateRedirects, Timeouts, TransferLimits};
 use crate::rate_limit::asked_wait;
 use crate::redirect::{Reach, TooNear, literal, next_hop, refused, too_near};
 use crate::retry::Attempts;
@@ -36,7 +36,7 @@ pub(crate) struct Client {
     pub(crate) private_redirects: PrivateRedirects,
     /// Whether a proxy may stand between this machine and the servers.
     pub(crate) behind_proxy: bool,
-    pub(crate) limits: Limits,
+    pub(crate) limits: TransferLimits,
     pub(crate) servers: KnownServers,
     pub(crate) backoff: Backoff,
     pub(crate) counters: Arc<Counters>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use kato_advice::{ErrorClass, ErrorKind};
 
 /// Cause reported by another library.
-pub type Cause = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// Reason why remote bytes could not be read. No text holds a token, a password or the signature of
 /// a URL.
@@ -180,7 +180,7 @@ pub enum FetchError {
         what: String,
         /// The limit, in bytes.
         limit: u64,
-        /// Name of the limit, a field of [`Limits`](crate::Limits).
+        /// Name of the limit, a field of [`TransferLimits`](crate::TransferLimits).
         setting: &'static str,
     },
     /// A redirect that is not followed.
@@ -276,7 +276,7 @@ pub enum FetchError {
         /// What to do.
         advice: String,
     },
-    /// The reader's [`Cancel`](crate::Cancel) was used.
+    /// The reader's [`CancellationToken`](crate::CancellationToken) was used.
     #[error("reading was cancelled")]
     Cancelled,
     /// The stream has already ended with an error.

@@ -14,7 +14,7 @@ use crate::read::Opened;
 use crate::remote_file::{Listing, RemoteFile, natural};
 use crate::runtime::Runtime;
 use crate::source::{Facts, HttpSource, Source, StoreSource, Stores, compare, facts};
-use crate::{Cancel, FetchError, FetchFigures, Location, RangeReader};
+use crate::{CancellationToken, FetchError, FetchFigures, Location, RangeReader};
 
 /// Client that lists locations and opens remote files. Clones are cheap and share connections,
 /// limits and cache.
@@ -81,7 +81,7 @@ impl Fetcher {
     /// [`FetchError::UnknownSplit`], [`FetchError::PartialConversionOnly`],
     /// [`FetchError::NoFiles`], or what the network made impossible.
     pub fn list(&self, location: &Location) -> Result<Listing, FetchError> {
-        self.list_unless(location, &Cancel::new())
+        self.list_unless(location, &CancellationToken::new())
     }
 
     /// Lists as [`list`](Self::list) does, ending with [`FetchError::Cancelled`] once `cancel` is
@@ -90,7 +90,11 @@ impl Fetcher {
     /// # Errors
     ///
     /// As [`list`](Self::list).
-    pub fn list_unless(&self, location: &Location, cancel: &Cancel) -> Result<Listing, FetchError> {
+    pub fn list_unless(
+        &self,
+        location: &Location,
+        cancel: &CancellationToken,
+    ) -> Result<Listing, FetchError> {
         let shared = Arc::clone(&self.shared);
         let location = location.clone();
         self.runtime.wait(cancel, async move {
@@ -110,7 +114,7 @@ impl Fetcher {
     /// [`FetchError::Changed`] if size or validator are others than those given; or what the
     /// network made impossible.
     pub fn open(&self, file: &RemoteFile) -> Result<RangeReader, FetchError> {
-        self.open_unless(file, &Cancel::new())
+        self.open_unless(file, &CancellationToken::new())
     }
 
     /// Opens as [`open`](Self::open) does, ending with [`FetchError::Cancelled`] once `cancel` is
@@ -122,7 +126,7 @@ impl Fetcher {
     pub fn open_unless(
         &self,
         file: &RemoteFile,
-        cancel: &Cancel,
+        cancel: &CancellationToken,
     ) -> Result<RangeReader, FetchError> {
         let shared = Arc::clone(&self.shared);
         let file = file.clone();

@@ -4,8 +4,8 @@
 //!
 //! Start with [`Fetcher::builder`]. A [`Fetcher`] lists a [`Location`] as a [`Listing`] of
 //! [`RemoteFile`]s, and opens one of them as a [`RangeReader`], which reads ranges or starts a
-//! [`FileStream`]. [`RetryPolicy`] and [`Timeouts`] say how patient it is, [`Limits`] how much
-//! it believes, [`Cancel`] ends it, and
+//! [`FileStream`]. [`RetryPolicy`] and [`Timeouts`] say how patient it is, [`TransferLimits`] how much
+//! it believes, [`CancellationToken`] ends it, and
 //! [`FetchFigures`] counts what it has done.
 
 mod aws_profile;
@@ -35,14 +35,14 @@ mod stream;
 mod tls;
 
 pub use builder::FetcherBuilder;
-pub use cancel::Cancel;
-pub use error::{Cause, FetchError};
+pub use cancel::CancellationToken;
+pub use error::FetchError;
 pub use fetcher::Fetcher;
 pub use figures::FetchFigures;
 pub use hub::{HubFiles, HubLayout};
 pub use kato_retry::{Jitter, RetryPolicy};
 pub use location::{HubLocation, Location};
-pub use options::{Limits, PrivateRedirects, Timeouts};
+pub use options::{PrivateRedirects, Timeouts, TransferLimits};
 pub use reader::RangeReader;
 pub use remote_file::{Listing, RemoteFile};
 pub use stream::FileStream;

@@ -37,9 +37,9 @@ impl Default for Timeouts {
 /// # Examples
 ///
 /// ```
-/// use kato_fetch::{Fetcher, Limits};
+/// use kato_fetch::{Fetcher, TransferLimits};
 ///
-/// let mut limits = Limits::default();
+/// let mut limits = TransferLimits::default();
 /// limits.listing_bytes = 4 << 30;
 /// let fetcher = Fetcher::builder().with_limits(limits).build()?;
 /// # drop(fetcher);
@@ -47,7 +47,7 @@ impl Default for Timeouts {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Limits {
+pub struct TransferLimits {
     /// Largest single answer of an API, one page of a listing for example, decoded. Default:
     /// 32 MiB.
     pub answer_bytes: u64,
@@ -63,7 +63,7 @@ pub struct Limits {
     pub least_rate: u64,
 }
 
-impl Default for Limits {
+impl Default for TransferLimits {
     fn default() -> Self {
         Self {
             answer_bytes: 32 << 20,

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::read::Opened;
 use crate::runtime::Runtime;
-use crate::{Cancel, FetchError, FileStream};
+use crate::{CancellationToken, FetchError, FileStream};
 
 /// Open remote file. Clones are cheap, and any number of threads may read at once.
 ///
@@ -19,7 +19,7 @@ use crate::{Cancel, FetchError, FileStream};
 pub struct RangeReader {
     opened: Arc<Opened>,
     runtime: Runtime,
-    cancel: Cancel,
+    cancel: CancellationToken,
 }
 
 impl RangeReader {
@@ -28,13 +28,13 @@ impl RangeReader {
         Self {
             opened: Arc::new(opened),
             runtime,
-            cancel: Cancel::new(),
+            cancel: CancellationToken::new(),
         }
     }
 
     /// Sets the switch that ends reads with [`FetchError::Cancelled`] once it is used.
     #[must_use]
-    pub fn with_cancel(mut self, cancel: &Cancel) -> Self {
+    pub fn with_cancel(mut self, cancel: &CancellationToken) -> Self {
         self.cancel = cancel.clone();
         self
     }
@@ -82,7 +82,7 @@ impl RangeReader {
     /// # Errors
     ///
     /// [`FetchError::InvalidRange`] and [`FetchError::NoRanges`] without asking; else what the
-    /// network, the server or [`Cancel`] made impossible, after the attempts of the policy.
+    /// network, the server or [`CancellationToken`] made impossible, after the attempts of the policy.
     pub fn read(&self, range: Range<u64>) -> Result<Bytes, FetchError> {
         let read = self.read_many(std::slice::from_ref(&range))?;
         // One range in, one out.

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use kato_retry::{Backoff, Retry};
 
-use crate::{Cancel, FetchError};
+use crate::{CancellationToken, FetchError};
 
 /// Bytes that must have arrived since the last fault for it to be forgotten: a long transfer may
 /// break often, as long as it makes progress.
@@ -125,7 +125,7 @@ impl Attempts<'_> {
 
 /// Runs `work`, unless `cancel` is used first.
 pub(crate) async fn unless_cancelled<T>(
-    cancel: &Cancel,
+    cancel: &CancellationToken,
     work: impl Future<Output = Result<T, FetchError>>,
 ) -> Result<T, FetchError> {
     tokio::select! {

@@ -5,7 +5,7 @@ use std::sync::{Arc, mpsc};
 use tokio::runtime::{Builder, Handle};
 
 use crate::retry::unless_cancelled;
-use crate::{Cancel, FetchError};
+use crate::{CancellationToken, FetchError};
 
 /// Worker threads. Two, because decryption that keeps one core busy should not stall the other
 /// transfers.
@@ -49,7 +49,7 @@ impl Runtime {
     /// Blocks the calling thread, whatever it is, until `work` is done or `cancel` is used.
     pub(crate) fn wait<T: Send + 'static>(
         &self,
-        cancel: &Cancel,
+        cancel: &CancellationToken,
         work: impl Future<Output = Result<T, FetchError>> + Send + 'static,
     ) -> Result<T, FetchError> {
         if cancel.is_cancelled() {

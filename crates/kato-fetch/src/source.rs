@@ -15,7 +15,7 @@ pub(crate) use http::HttpSource;
 pub(crate) use store::{StoreSource, Stores, facts};
 
 use crate::FetchError;
-use crate::options::{Limits, Timeouts};
+use crate::options::{Timeouts, TransferLimits};
 use pace::Pace;
 
 /// Properties of a file, as far as they are known.
@@ -90,7 +90,12 @@ impl Source {
 
 /// Returns the same body, which fails when its next piece takes longer than is allowed, or when its
 /// pieces come too slowly.
-pub(crate) fn within(timeouts: Timeouts, limits: Limits, shown: String, body: Body) -> Body {
+pub(crate) fn within(
+    timeouts: Timeouts,
+    limits: TransferLimits,
+    shown: String,
+    body: Body,
+) -> Body {
     let pace = Pace::new(timeouts, limits);
     let pieces = stream::try_unfold((body, shown, pace), move |mut state| async move {
         let (body, shown, pace) = &mut state;

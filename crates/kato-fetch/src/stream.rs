@@ -13,7 +13,7 @@ use tokio::task::AbortHandle;
 
 use crate::read::Opened;
 use crate::runtime::Runtime;
-use crate::{Cancel, FetchError};
+use crate::{CancellationToken, FetchError};
 use pipe::Pipe;
 
 /// Stream of the bytes of a file, in order. Its end is the end of the file, never that of a
@@ -26,7 +26,7 @@ pub struct FileStream {
     /// What is left of the piece that is being read.
     current: Bytes,
     position: u64,
-    cancel: Cancel,
+    cancel: CancellationToken,
     task: AbortHandle,
     /// Keeps the threads that read ahead, as the fetcher may be dropped before the stream.
     _runtime: Runtime,
@@ -37,7 +37,7 @@ impl FileStream {
     pub(crate) fn start(
         opened: &Arc<Opened>,
         runtime: &Runtime,
-        cancel: &Cancel,
+        cancel: &CancellationToken,
         from: u64,
     ) -> Self {
         let pipe = Arc::new(Pipe::new(opened.read_ahead));

@@ -12,7 +12,7 @@ pub use self::builder::HardwareAnalyzerBuilder;
 use crate::bench::memory::Machine;
 use crate::bench::{decoding, kato, loopback, mongodb, store, tokenizing};
 use crate::detect::{disks, network};
-use crate::facts::{CpuFacts, Gpus, Limits, MemoryFacts, Virtualization};
+use crate::facts::{CpuFacts, Gpus, MemoryFacts, SystemLimits, Virtualization};
 use crate::figure::{Finding, Measured};
 use crate::plan::{LIMITS, share};
 use crate::profile::SCHEMA;
@@ -118,13 +118,13 @@ impl<'a> Analysis<'a> {
         let read = self.step(Step::Machine, move |_| Facts {
             cpu: CpuFacts::read(root),
             memory: MemoryFacts::read(),
-            limits: Limits::read(root),
+            limits: SystemLimits::read(root),
             virtualization: Virtualization::read(root),
         });
         read.unwrap_or_else(|reason| Facts {
             cpu: CpuFacts::unknown(&reason),
             memory: Finding::unknown(reason.clone()),
-            limits: Limits::unknown(&reason),
+            limits: SystemLimits::unknown(&reason),
             virtualization: Virtualization::unknown(&reason),
         })
     }
@@ -246,7 +246,7 @@ impl<'a> Analysis<'a> {
 struct Facts {
     cpu: CpuFacts,
     memory: Finding<MemoryFacts>,
-    limits: Limits,
+    limits: SystemLimits,
     virtualization: Virtualization,
 }
 

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 pub use crate::finding::Finding;
 
 /// A measured figure, or the reason why there is none.
-pub type Measured = Finding<Figure>;
+pub type Measured = Finding<MeasuredFigure>;
 
 /// A measured number with its unit and its validity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Figure {
+pub struct MeasuredFigure {
     /// The number: for a rate all work over all time, for a latency the median.
     pub value: f64,
     /// The unit of the number.
@@ -29,7 +29,7 @@ pub struct Figure {
 #[non_exhaustive]
 pub struct Validity {
     /// The layer between the measurement and the thing measured.
-    pub method: Method,
+    pub method: MeasurementMethod,
     /// Number of observations: operations for a latency, equal windows of time or rounds for a
     /// rate.
     pub samples: u64,
@@ -58,7 +58,7 @@ pub struct Validity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Method {
+pub enum MeasurementMethod {
     /// Nothing: the device, the processor or the service itself.
     Direct,
     /// The operating system's cache of files; the device may be slower.
@@ -109,7 +109,7 @@ impl Unit {
     }
 }
 
-impl Method {
+impl MeasurementMethod {
     /// Returns the method as one word.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -121,7 +121,7 @@ impl Method {
     }
 }
 
-impl fmt::Display for Figure {
+impl fmt::Display for MeasuredFigure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", readable(self.value), self.unit.symbol())
     }

@@ -5,7 +5,7 @@
 //! Start with [`HardwareAnalyzer::builder`]. [`HardwareAnalyzer::analyze_full`] returns a
 //! [`HardwareProfile`], which holds
 //!
-//! - facts that the system reports, such as [`CpuFacts`], [`DiskFacts`] and [`Limits`],
+//! - facts that the system reports, such as [`CpuFacts`], [`DiskFacts`] and [`SystemLimits`],
 //! - measured figures, in [`BenchmarkResults`],
 //! - the class of the machine, a [`Rating`],
 //!
@@ -14,18 +14,18 @@
 //! # What a figure is worth
 //!
 //! Every fact and figure is a [`Finding`]: known, or unknown with the reason and what to do. The
-//! [`Validity`] of a [`Figure`] says whether caches lay in between, how many observations it rests
+//! [`Validity`] of a [`MeasuredFigure`] says whether caches lay in between, how many observations it rests
 //! on, how far they spread, and what a hypervisor, other programs or a quota took meanwhile.
 //!
 //! [`CpuFacts`]: facts::CpuFacts
 //! [`DiskFacts`]: facts::DiskFacts
-//! [`Limits`]: facts::Limits
+//! [`SystemLimits`]: facts::SystemLimits
 //! [`BenchmarkResults`]: results::BenchmarkResults
 //! [`Rating`]: tier::Rating
 //! [`Workload`]: prediction::Workload
 //! [`Finding`]: figure::Finding
 //! [`Validity`]: figure::Validity
-//! [`Figure`]: figure::Figure
+//! [`MeasuredFigure`]: figure::MeasuredFigure
 
 mod allowance;
 mod analyzer;

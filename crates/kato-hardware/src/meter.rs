@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::Allowance;
-use crate::figure::{Figure, Finding, Measured, Method, Unit, Validity};
+use crate::figure::{Finding, Measured, MeasuredFigure, MeasurementMethod, Unit, Validity};
 use crate::interference::Watch;
 use crate::statistics::{percentiles, spread};
 use crate::step::cancelled;
@@ -38,7 +38,7 @@ impl Meter {
     }
 
     /// Ends the measurement and returns its validity.
-    fn validity(self, method: Method, observations: &[f64]) -> Validity {
+    fn validity(self, method: MeasurementMethod, observations: &[f64]) -> Validity {
         let interference = self.watch.stop();
         Validity {
             method,
@@ -54,7 +54,12 @@ impl Meter {
 
     /// Returns a rate: all work over all time, observed in the windows given as (work, seconds). It
     /// is unknown without work or time.
-    pub(crate) fn rate(self, unit: Unit, method: Method, windows: &[(f64, f64)]) -> Measured {
+    pub(crate) fn rate(
+        self,
+        unit: Unit,
+        method: MeasurementMethod,
+        windows: &[(f64, f64)],
+    ) -> Measured {
         let (work, seconds) = windows.iter().fold((0.0, 0.0), |sum, window| {
             (sum.0 + window.0, sum.1 + window.1)
         });
@@ -66,7 +71,7 @@ impl Meter {
             .filter(|window| window.1 > 0.0)
             .map(|(work, seconds)| work / seconds)
             .collect();
-        Finding::Known(Figure {
+        Finding::Known(MeasuredFigure {
             // Not the mean of the windows' rates, in which short windows would count too much.
             value: work / seconds / scale(unit),
             unit,
@@ -81,22 +86,22 @@ impl Meter {
         if !value.is_finite() || value <= 0.0 {
             return Finding::unknown("nothing was there to be counted: measure again");
         }
-        Finding::Known(Figure {
+        Finding::Known(MeasuredFigure {
             value,
             unit,
             percentiles: None,
-            validity: self.validity(Method::Direct, &[value]),
+            validity: self.validity(MeasurementMethod::Direct, &[value]),
         })
     }
 
     /// Returns a latency: the median of the times of single operations, given in seconds. It is
     /// unknown without operations.
-    pub(crate) fn latency(self, method: Method, seconds: &[f64]) -> Measured {
+    pub(crate) fn latency(self, method: MeasurementMethod, seconds: &[f64]) -> Measured {
         let micros: Vec<f64> = seconds.iter().map(|seconds| seconds * 1e6).collect();
         let Some(percentiles) = percentiles(&micros) else {
             return Finding::unknown(NO_TIME);
         };
-        Finding::Known(Figure {
+        Finding::Known(MeasuredFigure {
             value: percentiles.p50,
             unit: Unit::Microseconds,
             percentiles: Some(percentiles),
@@ -209,11 +214,14 @@ mod tests {
 
     #[test]
     fn a_rate_is_all_work_over_all_time() {
-        let figure =
-            Meter::start().rate(Unit::PerSecond, Method::Direct, &[(10.0, 1.0), (30.0, 1.0)]);
+        let figure = Meter::start().rate(
+            Unit::PerSecond,
+            MeasurementMethod::Direct,
+            &[(10.0, 1.0), (30.0, 1.0)],
+        );
         let figure = figure.known().unwrap();
         assert_eq!((figure.value, figure.validity.samples), (20.0, 2));
-        let nothing = Meter::start().rate(Unit::PerSecond, Method::Direct, &[]);
+        let nothing = Meter::start().rate(Unit::PerSecond, MeasurementMethod::Direct, &[]);
         assert!(nothing.reason().is_some());
     }
 
@@ -225,12 +233,12 @@ mod tests {
             Ok::<_, Infallible>(())
         };
         let seconds = latencies(&allowance(100), 10, sleep).unwrap();
-        let figure = Meter::start().latency(Method::Direct, &seconds);
+        let figure = Meter::start().latency(MeasurementMethod::Direct, &seconds);
         let figure = figure.known().unwrap();
         assert!((4000.0..8000.0).contains(&figure.value), "{figure:?}");
         let work = || sleep().map(|()| 1.0);
         let found = windows(&allowance(200), work).unwrap();
-        let rate = Meter::start().rate(Unit::PerSecond, Method::Direct, &found);
+        let rate = Meter::start().rate(Unit::PerSecond, MeasurementMethod::Direct, &found);
         let rate = rate.known().unwrap();
         assert!((125.0..250.0).contains(&rate.value), "{rate:?}");
         assert!(rate.validity.samples >= 2);
@@ -241,7 +249,7 @@ mod tests {
             work()
         };
         let found = windows_with_preparation(&allowance(200), prepared).unwrap();
-        let rate = Meter::start().rate(Unit::PerSecond, Method::Direct, &found);
+        let rate = Meter::start().rate(Unit::PerSecond, MeasurementMethod::Direct, &found);
         let value = rate.known().unwrap().value;
         assert!((125.0..250.0).contains(&value), "{rate:?}");
     }
@@ -251,7 +259,7 @@ mod tests {
         let allowance = allowance(1000);
         let measured = figure(&allowance, |allowance| {
             allowance.cancellation.cancel();
-            Ok(Meter::start().rate(Unit::PerSecond, Method::Direct, &[(1.0, 1.0)]))
+            Ok(Meter::start().rate(Unit::PerSecond, MeasurementMethod::Direct, &[(1.0, 1.0)]))
         });
         assert!(measured.reason().unwrap().contains("cancelled"));
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::figure::Finding;
 use crate::{HardwareError, HardwareProfile};
 
-pub use workload::{Backend, Workload};
+pub use workload::{Workload, WorkloadStore};
 
 /// The predicted speed of a training, with the resource that bounds it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,11 +21,11 @@ pub struct SpeedForecast {
     /// Learn calls of a sample, level by level, from the bottom.
     pub calls: Vec<u64>,
     /// Samples a second.
-    pub samples_per_second: Finding<Range>,
+    pub samples_per_second: Finding<PredictedRange>,
     /// Time of the whole training, in seconds.
-    pub seconds: Finding<Range>,
+    pub seconds: Finding<PredictedRange>,
     /// The busiest resource, which bounds it.
-    pub bottleneck: Finding<Resource>,
+    pub bottleneck: Finding<BottleneckResource>,
     /// The demand for every resource, the busiest first; empty when the speed is unknown.
     pub demands: Vec<Demand>,
     /// Bytes that the embedded store takes at most; repeated patterns take less.
@@ -37,7 +37,7 @@ pub struct SpeedForecast {
 /// An expected value with an interval around it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Range {
+pub struct PredictedRange {
     /// Lower end.
     pub low: f64,
     /// Expected.
@@ -50,7 +50,7 @@ pub struct Range {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Resource {
+pub enum BottleneckResource {
     /// All cores that the process may use.
     Processor,
     /// The one thread that reads and parses documents.
@@ -68,7 +68,7 @@ pub enum Resource {
 #[non_exhaustive]
 pub struct Demand {
     /// The resource.
-    pub resource: Resource,
+    pub resource: BottleneckResource,
     /// Time that it needs for one sample, in seconds.
     pub seconds_per_sample: f64,
     /// Share of the time in which it is busy at the expected speed, from 0 to 1.
@@ -86,7 +86,7 @@ impl SpeedForecast {
     }
 }
 
-impl Range {
+impl PredictedRange {
     /// Returns the range of `numerator` divided by this value.
     pub(crate) fn divide_into(self, numerator: f64) -> Self {
         // Dividing by more gives less, so the ends change places.
@@ -98,7 +98,7 @@ impl Range {
     }
 }
 
-impl Resource {
+impl BottleneckResource {
     /// Returns the name of the resource in a few words.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -132,13 +132,13 @@ impl Resource {
     }
 }
 
-impl fmt::Display for Resource {
+impl fmt::Display for BottleneckResource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
     }
 }
 
-impl fmt::Display for Range {
+impl fmt::Display for PredictedRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [low, expected, high] =
             [self.low, self.expected, self.high].map(crate::figure::readable);

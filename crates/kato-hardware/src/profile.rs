@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::HardwareError;
 use crate::facts::{
-    CpuFacts, DiskFacts, Gpus, Limits, MemoryFacts, NetworkInterface, Virtualization,
+    CpuFacts, DiskFacts, Gpus, MemoryFacts, NetworkInterface, SystemLimits, Virtualization,
 };
 use crate::figure::{Finding, Measured};
 use crate::prediction::{SpeedForecast, Workload};
@@ -59,7 +59,7 @@ pub struct HardwareProfile {
     /// Memory and swap.
     pub memory: Finding<MemoryFacts>,
     /// Limits below what the hardware has.
-    pub limits: Limits,
+    pub limits: SystemLimits,
     /// Mounted file systems.
     pub disks: Finding<Vec<DiskFacts>>,
     /// Graphics processors.

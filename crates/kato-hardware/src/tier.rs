@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::figure::{Finding, Measured, Method, Unit};
+use crate::figure::{Finding, Measured, MeasurementMethod, Unit};
 use crate::results::BenchmarkResults;
 
 /// The class of a machine for training.
@@ -30,13 +30,13 @@ pub struct Rating {
     /// is already [`Low`](Tier::Low).
     pub tier: Finding<Tier>,
     /// The criteria, in the order of the table.
-    pub criteria: Vec<Criterion>,
+    pub criteria: Vec<TierCriterion>,
 }
 
 /// A criterion of the class: one line of the table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Criterion {
+pub struct TierCriterion {
     /// Name of the figure that is compared.
     pub name: String,
     /// The measured value, in the table's unit.
@@ -119,8 +119,8 @@ impl Line {
     }
 
     /// Returns the criterion of this line for a measured value.
-    fn judge(&self, value: Finding<f64>) -> Criterion {
-        Criterion {
+    fn judge(&self, value: Finding<f64>) -> TierCriterion {
+        TierCriterion {
             name: self.name.to_owned(),
             unit: self.unit,
             reaches: value.clone().map(|value| self.reaches(value)),
@@ -144,7 +144,7 @@ impl Rating {
             direct(&disk.random_read),
             direct(&disk.flush_latency),
         ];
-        let criteria: Vec<Criterion> = TABLE
+        let criteria: Vec<TierCriterion> = TABLE
             .iter()
             .zip(values)
             .map(|(line, value)| line.judge(value))
@@ -170,7 +170,7 @@ impl Rating {
     }
 
     /// Returns the criteria that hold the machine to its class; none when the class is unknown.
-    pub fn held_by(&self) -> impl Iterator<Item = &Criterion> {
+    pub fn held_by(&self) -> impl Iterator<Item = &TierCriterion> {
         let tier = self.tier.known();
         self.criteria
             .iter()
@@ -187,7 +187,7 @@ fn number(measured: &Measured) -> Finding<f64> {
 /// device behind them.
 fn direct(measured: &Measured) -> Finding<f64> {
     match measured {
-        Finding::Known(figure) if figure.validity.method != Method::Direct => {
+        Finding::Known(figure) if figure.validity.method != MeasurementMethod::Direct => {
             let note = figure.validity.note.as_deref().unwrap_or("no reason told");
             Finding::unknown(format!("measured through a cache: {note}"))
         }
@@ -242,7 +242,7 @@ mod tests {
         let mut profile = test_fixtures::profile();
         let memory = Finding::unknown("no such file");
         if let Finding::Known(figure) = &mut profile.benchmarks.disk.random_read {
-            figure.validity.method = Method::Cached;
+            figure.validity.method = MeasurementMethod::Cached;
         }
         let rating = Rating::from_results(&profile.benchmarks, &memory);
         let reason = rating.tier.reason().unwrap();

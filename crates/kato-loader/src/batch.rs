@@ -33,7 +33,7 @@ struct Entry {
 /// One document inside a [`DocumentBatch`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct DocumentRef<'a> {
+pub struct BatchDocument<'a> {
     /// Position among the documents of the corpus, from 0.
     pub index: u64,
     /// The text, never empty or only white space.
@@ -42,7 +42,7 @@ pub struct DocumentRef<'a> {
     at: usize,
 }
 
-impl DocumentRef<'_> {
+impl BatchDocument<'_> {
     /// Returns the document's name.
     #[must_use]
     pub fn id(&self) -> DocumentId {
@@ -144,23 +144,23 @@ impl DocumentBatch {
 
     /// Returns the document at a position within the batch.
     #[must_use]
-    pub fn get(&self, at: usize) -> Option<DocumentRef<'_>> {
+    pub fn get(&self, at: usize) -> Option<BatchDocument<'_>> {
         (at < self.len()).then(|| self.document(at))
     }
 
     /// Returns the documents in order.
     #[must_use]
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = DocumentRef<'_>> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = BatchDocument<'_>> {
         (0..self.len()).map(|at| self.document(at))
     }
 
     /// Returns the document at a position that exists.
-    fn document(&self, at: usize) -> DocumentRef<'_> {
+    fn document(&self, at: usize) -> BatchDocument<'_> {
         let start = match at {
             0 => 0,
             _ => self.entries[at - 1].end,
         };
-        DocumentRef {
+        BatchDocument {
             index: self.entries[at].index,
             text: &self.text[start..self.entries[at].end],
             batch: self,

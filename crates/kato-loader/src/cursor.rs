@@ -8,7 +8,7 @@ use crate::permutation::{hash, mix};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
-pub struct Counts {
+pub struct RecordCounts {
     /// Records met, whatever became of them. Damage that took several with it counts them all,
     /// where their number is known.
     pub records: u64,
@@ -28,7 +28,7 @@ pub struct Counts {
     pub bad: u64,
 }
 
-impl Counts {
+impl RecordCounts {
     /// Adds the counts of another part of the corpus, such as another
     /// [`Shard`](crate::Shard).
     pub fn merge(&mut self, other: &Self) {
@@ -111,7 +111,7 @@ pub struct Cursor {
     /// Positions in the other datasets of a mixture.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) others: Vec<Position>,
-    pub(crate) counts: Counts,
+    pub(crate) counts: RecordCounts,
 }
 
 impl Cursor {
@@ -124,14 +124,14 @@ impl Cursor {
 
     /// Returns what became of the records in front of the position.
     #[must_use]
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> RecordCounts {
         self.counts
     }
 
     /// Sets what became of the records in front of the position, where others have read them: the
     /// shards of a corpus, for the position at its end.
     #[must_use]
-    pub fn with_counts(mut self, counts: Counts) -> Self {
+    pub fn with_counts(mut self, counts: RecordCounts) -> Self {
         self.counts = counts;
         self
     }

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use kato_probe::State;
+use kato_probe::ThreadState;
 
 /// How often the caller is asked whether to go on waiting.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -32,7 +32,7 @@ pub fn open_unless(path: impl AsRef<Path>, is_stopped: &dyn Fn() -> bool) -> io:
     let (sender, opened) = sync_channel(1);
     let path = path.to_owned();
     // Nobody writes yet: what reads has no input, and is not at work.
-    let _waiting = kato_probe::thread::during(State::Starved);
+    let _waiting = kato_probe::thread::during(ThreadState::Starved);
     // The system's waiting cannot be ended from outside: the thread stays behind until somebody
     // writes or the process ends.
     thread::Builder::new()
@@ -77,7 +77,7 @@ impl Interruptible {
         }
         let ended = || io::Error::other("the thread that reads it has ended");
         // As in `open_unless`.
-        let _waiting = kato_probe::thread::during(State::Starved);
+        let _waiting = kato_probe::thread::during(ThreadState::Starved);
         let parts = self.parts.as_ref().ok_or_else(ended)?;
         loop {
             match parts.recv_timeout(POLL_INTERVAL) {
@@ -110,7 +110,7 @@ pub(crate) struct Awaited<R>(pub(crate) R);
 
 impl<R: Read> Read for Awaited<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let _waiting = kato_probe::thread::during(State::Starved);
+        let _waiting = kato_probe::thread::during(ThreadState::Starved);
         self.0.read(buffer)
     }
 }

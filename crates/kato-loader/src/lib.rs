@@ -14,7 +14,7 @@
 //! - What comes out: [`Document`], [`DocumentBatch`] for worker threads, with the feature `stream` a
 //!   `DocumentStream` for async code.
 //! - Stopping and resuming: [`Cursor`], [`LoaderState`], [`CorpusIdentity`].
-//! - What went wrong: [`LoadError`], [`OnBadRecord`], [`BadRecord`]; [`Counts`] of everything else.
+//! - What went wrong: [`LoadError`], [`OnBadRecord`], [`BadRecord`]; [`RecordCounts`] of everything else.
 //!
 //! [`Compression`]: options::Compression
 
@@ -68,9 +68,9 @@ mod walk;
 mod workers;
 
 pub use bad_record::BadRecord;
-pub use batch::{DocumentBatch, DocumentRef};
+pub use batch::{BatchDocument, DocumentBatch};
 pub use builder::{DEFAULT_PREFETCH_BYTES, StreamingDatasetLoaderBuilder};
-pub use cursor::{Counts, Cursor};
+pub use cursor::{Cursor, RecordCounts};
 pub use document::{Document, DocumentId};
 #[cfg(feature = "stream")]
 pub use document_stream::DocumentStream;

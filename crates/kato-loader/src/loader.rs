@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::bad_record::{BadReason, BadRecord, Fault, SkippedExtent};
 use crate::batch::DocumentBatch;
-use crate::cursor::{Counts, Cursor, RecordKey};
+use crate::cursor::{Cursor, RecordCounts, RecordKey};
 use crate::dataset::{Draw, ReadOptions, RecordLocation};
 use crate::document::{Document, DocumentId};
 use crate::error::LoadError;
@@ -62,7 +62,7 @@ pub struct StreamingDatasetLoader {
     workers: Option<Workers>,
     /// Ends reads that are under way.
     cancel: Cancel,
-    counts: Counts,
+    counts: RecordCounts,
     /// Id of the record being read; reused.
     id: String,
     ledger: Vec<BadRecord>,
@@ -79,7 +79,7 @@ impl StreamingDatasetLoader {
         stream_options: StreamOptions,
         workers: Option<Workers>,
         cancel: Cancel,
-        counts: Counts,
+        counts: RecordCounts,
     ) -> Self {
         Self {
             mixture,
@@ -215,7 +215,7 @@ impl StreamingDatasetLoader {
 
     /// Returns what became of the records so far, those before a resumed position included.
     #[must_use]
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> RecordCounts {
         self.counts
     }
 

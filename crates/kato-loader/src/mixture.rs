@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bad_record::Fault;
-use crate::cursor::{Counts, Cursor, Position};
+use crate::cursor::{Cursor, Position, RecordCounts};
 use crate::dataset::{Dataset, Draw, ReadOptions};
 use crate::filter::Filter;
 use crate::input_file::InputFile;
@@ -76,7 +76,7 @@ impl Mixture {
     }
 
     /// Returns the positions in all datasets, together with `counts`.
-    pub(crate) fn cursor(&self, counts: Counts) -> Cursor {
+    pub(crate) fn cursor(&self, counts: RecordCounts) -> Cursor {
         let mut positions = self.parts.iter().map(|part| part.dataset.position());
         Cursor {
             position: positions.next().unwrap_or_default(),
@@ -91,7 +91,7 @@ impl Mixture {
         Cursor {
             position: positions.next().unwrap_or_default(),
             others: positions.collect(),
-            counts: Counts::default(),
+            counts: RecordCounts::default(),
         }
     }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::{Buf, Bytes};
-use kato_fetch::{Cancel, FetchError, Fetcher, Location, RangeReader, RemoteFile};
+use kato_fetch::{CancellationToken, FetchError, Fetcher, Location, RangeReader, RemoteFile};
 
 use crate::error::LoadError;
 use crate::file_identity::FileIdentity;
@@ -31,7 +31,7 @@ pub(crate) fn is_location(path: &Path) -> bool {
 #[derive(Clone, Default)]
 pub(crate) struct Access {
     fetcher: OnceLock<Fetcher>,
-    cancel: Cancel,
+    cancel: CancellationToken,
 }
 
 impl Access {
@@ -39,7 +39,7 @@ impl Access {
     pub(crate) fn with_fetcher(fetcher: Fetcher) -> Self {
         Self {
             fetcher: OnceLock::from(fetcher),
-            cancel: Cancel::new(),
+            cancel: CancellationToken::new(),
         }
     }
 

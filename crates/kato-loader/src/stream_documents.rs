@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
 use futures_core::Stream;
-use kato_probe::State;
+use kato_probe::ThreadState;
 
 use crate::document::Document;
 use crate::interrupt::{Interrupt, POLL_INTERVAL};
@@ -50,7 +50,7 @@ impl Iterator for Awaited {
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
         let mut context = Context::from_waker(&waker);
         // Who waits here has no input, and is not at work.
-        let _waiting = kato_probe::thread::during(State::Starved);
+        let _waiting = kato_probe::thread::during(ThreadState::Starved);
         loop {
             match self.documents.as_mut().poll_next(&mut context) {
                 Poll::Ready(document) => return document.map(Ok),

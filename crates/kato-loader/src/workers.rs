@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use kato_probe::{Probe, State};
+use kato_probe::{Probe, ThreadState};
 
 use self::budget::Budget;
 use self::chunk_pool::ChunkPool;
@@ -106,10 +106,10 @@ impl Workers {
                 .name(format!("loader-{index}"))
                 .spawn(move || {
                     let _thread = probe.thread(DECODE_STAGE);
-                    kato_probe::thread::set(State::Starved);
+                    kato_probe::thread::set(ThreadState::Starved);
                     // The loop ends when the queue is closed and empty.
                     for job in &queue {
-                        let _busy = kato_probe::thread::during(State::Busy);
+                        let _busy = kato_probe::thread::during(ThreadState::Busy);
                         job.run(&budget, &pool);
                     }
                 })
@@ -265,7 +265,7 @@ impl ChunkStream {
                 let received = match chunks.try_recv() {
                     Ok(received) => Some(received),
                     Err(_) => {
-                        let _waiting = kato_probe::thread::during(State::Starved);
+                        let _waiting = kato_probe::thread::during(ThreadState::Starved);
                         // Announced before blocking: the thread of this job may be waiting for room
                         // that only this consumer can make.
                         budget.wait_for(job);

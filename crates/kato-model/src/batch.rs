@@ -5,7 +5,7 @@ mod vectors;
 
 use std::sync::Arc;
 
-pub use self::sealed::{NamedSymbol, NodeView, SealedBatch, SealedPattern, SealedSymbol};
+pub use self::sealed::{NamedSymbol, SealedBatch, SealedNodeView, SealedPattern, SealedSymbol};
 use self::vectors::Vectors;
 use crate::{AttributeLimits, Attributes, FirstSeen, PatternName, SymbolTable, VectorName};
 

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use kato_store::StoreError;
 
+pub use self::figures::ConnectionFigures;
 pub(crate) use self::figures::Counters;
-pub use self::figures::Figures;
 pub(crate) use self::operation_error::{DUPLICATE_KEY, OperationError};
 use self::runtime::Runtime;
 pub(crate) use self::server::{Server, durable};

@@ -6,7 +6,7 @@
 //!   which creates it, opens it, or adopts what a KATO wrote.
 //! * [`Guard`] says how commits are kept exact.
 //! * [`Error`] is what an error of the store has for its source.
-//! * [`Figures`] counts what a store sent and how often it had to try again.
+//! * [`ConnectionFigures`] counts what a store sent and how often it had to try again.
 //! * [`MongoRuns`] manages the runs of a server: [`MongoRun`] is one of ours, [`DiscoveredRun`]
 //!   stands for databases that belong to none.
 
@@ -26,7 +26,7 @@ mod staging;
 mod store;
 
 pub use builder::MongoStoreBuilder;
-pub use connection::Figures;
+pub use connection::ConnectionFigures;
 pub use error::Error;
 pub use guard::Guard;
 pub use runs::{DiscoveredRun, MongoRun, MongoRuns};

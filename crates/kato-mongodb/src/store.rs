@@ -9,7 +9,7 @@ use kato_store::{PatternStore, PatternVisitor, StoreError, StoredPattern};
 use serde_json::Value;
 
 use crate::commit::CommitLog;
-use crate::connection::Figures;
+use crate::connection::ConnectionFigures;
 use crate::guard::Guard;
 use crate::reading::{Reader, show};
 use crate::record::{Action, OpenRun, read_manifest, write_manifest};
@@ -105,7 +105,7 @@ impl MongoStore {
 
     /// Returns counts of what was sent and tried again since the store was opened.
     #[must_use]
-    pub fn figures(&self) -> Figures {
+    pub fn figures(&self) -> ConnectionFigures {
         self.run.server().counters.read()
     }
 

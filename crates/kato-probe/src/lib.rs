@@ -34,4 +34,4 @@ pub use node::NodeProbe;
 pub use probe::Probe;
 pub use queue::QueueProbe;
 pub use reading::Reading;
-pub use state::{State, Wait};
+pub use state::{ThreadState, Wait};

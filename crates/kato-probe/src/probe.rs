@@ -14,11 +14,11 @@ use crate::thread::{Slot, ThreadGuard};
 /// is off by default, and does nothing then.
 ///
 /// ```
-/// use kato_probe::{Probe, State};
+/// use kato_probe::{Probe, ThreadState};
 ///
 /// let off = Probe::default();
 /// let _thread = off.thread("learn");
-/// kato_probe::thread::set(State::Busy);
+/// kato_probe::thread::set(ThreadState::Busy);
 /// assert!(off.read().is_none());
 /// ```
 #[derive(Debug, Clone, Default)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::state::State;
+use crate::state::ThreadState;
 use crate::{LatencyHistogram, Wait};
 
 /// Everything that a probe has counted since it was made.
@@ -54,7 +54,7 @@ pub struct ThreadReading {
     /// on from each other.
     pub joined: f64,
     /// Its present state.
-    pub state: State,
+    pub state: ThreadState,
     /// Time since it entered that state, in seconds.
     pub in_state: f64,
     /// Time by state since it joined the stage.
@@ -84,31 +84,31 @@ pub struct StateSeconds {
 }
 
 impl StateSeconds {
-    /// Converts nanoseconds by [`State::index`].
-    pub(crate) fn from_nanos(nanos: [u64; State::COUNT]) -> Self {
-        let seconds = |state: State| nanos[state.index()] as f64 * 1e-9;
+    /// Converts nanoseconds by [`ThreadState::index`].
+    pub(crate) fn from_nanos(nanos: [u64; ThreadState::COUNT]) -> Self {
+        let seconds = |state: ThreadState| nanos[state.index()] as f64 * 1e-9;
         Self {
-            idle: seconds(State::Idle),
-            busy: seconds(State::Busy),
-            starved: seconds(State::Starved),
-            blocked_downstream: seconds(State::Blocked(Wait::Downstream)),
-            blocked_server: seconds(State::Blocked(Wait::Server)),
-            blocked_lock: seconds(State::Blocked(Wait::Lock)),
-            blocked_disk: seconds(State::Blocked(Wait::Disk)),
+            idle: seconds(ThreadState::Idle),
+            busy: seconds(ThreadState::Busy),
+            starved: seconds(ThreadState::Starved),
+            blocked_downstream: seconds(ThreadState::Blocked(Wait::Downstream)),
+            blocked_server: seconds(ThreadState::Blocked(Wait::Server)),
+            blocked_lock: seconds(ThreadState::Blocked(Wait::Lock)),
+            blocked_disk: seconds(ThreadState::Blocked(Wait::Disk)),
         }
     }
 
     /// Returns the seconds in one state.
     #[must_use]
-    pub fn of(&self, state: State) -> f64 {
+    pub fn of(&self, state: ThreadState) -> f64 {
         match state {
-            State::Idle => self.idle,
-            State::Busy => self.busy,
-            State::Starved => self.starved,
-            State::Blocked(Wait::Downstream) => self.blocked_downstream,
-            State::Blocked(Wait::Server) => self.blocked_server,
-            State::Blocked(Wait::Lock) => self.blocked_lock,
-            State::Blocked(Wait::Disk) => self.blocked_disk,
+            ThreadState::Idle => self.idle,
+            ThreadState::Busy => self.busy,
+            ThreadState::Starved => self.starved,
+            ThreadState::Blocked(Wait::Downstream) => self.blocked_downstream,
+            ThreadState::Blocked(Wait::Server) => self.blocked_server,
+            ThreadState::Blocked(Wait::Lock) => self.blocked_lock,
+            ThreadState::Blocked(Wait::Disk) => self.blocked_disk,
         }
     }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The state of a thread of a stage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum ThreadState {
     /// Doing nothing for the stage, as before its first and after its last work.
     #[default]
     Idle,
@@ -31,7 +31,7 @@ pub enum Wait {
     Disk,
 }
 
-impl State {
+impl ThreadState {
     /// Number of states.
     pub(crate) const COUNT: usize = 7;
 
@@ -82,8 +82,8 @@ mod tests {
 
     #[test]
     fn every_state_has_a_number_of_its_own() {
-        for index in 0..State::COUNT {
-            assert_eq!(State::from_index(index).index(), index);
+        for index in 0..ThreadState::COUNT {
+            assert_eq!(ThreadState::from_index(index).index(), index);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering, fence};
 use std::time::{Duration, Instant};
 
 use crate::reading::{StateSeconds, ThreadReading};
-use crate::state::State;
+use crate::state::ThreadState;
 
 thread_local! {
     /// Stack of the stages that this thread has joined; it works for the last one.
@@ -19,7 +19,7 @@ thread_local! {
 struct Membership {
     slot: Arc<Slot>,
     /// State to be resumed when the stages joined after this one are left.
-    paused: State,
+    paused: ThreadState,
 }
 
 /// Sums of one thread, which only that thread writes. The version makes it a sequence lock: what
@@ -39,7 +39,7 @@ pub(crate) struct Slot {
     /// Nanoseconds from `origin` to the beginning of the present state.
     since: AtomicU64,
     /// Nanoseconds in each state, without the present stretch.
-    nanos: [AtomicU64; State::COUNT],
+    nanos: [AtomicU64; ThreadState::COUNT],
     items: AtomicU64,
     /// Nanoseconds for which the thread still has to pause; below 0 it has paused too long.
     pause_debt: AtomicI64,
@@ -65,7 +65,7 @@ impl Slot {
             joined,
             throttle,
             version: AtomicU64::new(0),
-            state: AtomicU64::new(State::Idle.index() as u64),
+            state: AtomicU64::new(ThreadState::Idle.index() as u64),
             since: AtomicU64::new(joined),
             nanos: std::array::from_fn(|_| AtomicU64::new(0)),
             items: AtomicU64::new(0),
@@ -73,17 +73,17 @@ impl Slot {
         }
     }
 
-    fn state(&self) -> State {
-        State::from_index(self.state.load(Ordering::Relaxed) as usize)
+    fn state(&self) -> ThreadState {
+        ThreadState::from_index(self.state.load(Ordering::Relaxed) as usize)
     }
 
     /// Ends the present state and begins the next. Only called by the slot's own thread.
-    fn set(&self, next: State) {
+    fn set(&self, next: ThreadState) {
         // Nobody else writes these fields, so relaxed loads return what this thread stored last.
         let present = self.state();
         let since = self.since.load(Ordering::Relaxed);
         // Done before the version becomes odd, because readers retry for as long as it is.
-        if present == State::Busy {
+        if present == ThreadState::Busy {
             self.slow_down(nanos(self.origin.elapsed()).saturating_sub(since));
         }
         let version = self.version.load(Ordering::Relaxed);
@@ -132,7 +132,7 @@ impl Slot {
             let version = self.version.load(Ordering::Acquire);
             let state = self.state();
             let since = self.since.load(Ordering::Relaxed);
-            let mut nanos_by_state: [u64; State::COUNT] =
+            let mut nanos_by_state: [u64; ThreadState::COUNT] =
                 std::array::from_fn(|index| self.nanos[index].load(Ordering::Relaxed));
             // Not covered by the version: items have no part in the time by state.
             let items = self.items.load(Ordering::Relaxed);
@@ -184,11 +184,11 @@ impl ThreadGuard {
             let mut current = current.borrow_mut();
             if let Some(outer) = current.last_mut() {
                 outer.paused = outer.slot.state();
-                outer.slot.set(State::Idle);
+                outer.slot.set(ThreadState::Idle);
             }
             current.push(Membership {
                 slot: Arc::clone(&slot),
-                paused: State::Idle,
+                paused: ThreadState::Idle,
             });
         });
         Self {
@@ -203,7 +203,7 @@ impl Drop for ThreadGuard {
         let Some(slot) = self.slot.take() else {
             return;
         };
-        slot.set(State::Idle);
+        slot.set(ThreadState::Idle);
         // Fails in an ending thread, which takes its marks with it.
         let _ = CURRENT.try_with(|current| {
             let mut current = current.borrow_mut();
@@ -235,12 +235,12 @@ fn with_current<T>(mark: impl FnOnce(&Slot) -> T) -> Option<T> {
 
 /// Sets what the current thread does from now on. It has no effect on a thread that belongs to no
 /// stage.
-pub fn set(state: State) {
+pub fn set(state: ThreadState) {
     let _ = with_current(|slot| slot.set(state));
 }
 
 /// Sets what the current thread does until the guard is dropped; then its former state is resumed.
-pub fn during(state: State) -> StateGuard {
+pub fn during(state: ThreadState) -> StateGuard {
     StateGuard {
         before: with_current(|slot| {
             let before = slot.state();
@@ -253,7 +253,7 @@ pub fn during(state: State) -> StateGuard {
 
 /// Marks the current thread as blocked on `wait` until the guard is dropped, as [`during`] does.
 pub fn waiting(wait: crate::Wait) -> StateGuard {
-    during(State::Blocked(wait))
+    during(ThreadState::Blocked(wait))
 }
 
 /// Adds items that the current thread has done for its stage: documents, calls, bytes, whatever the
@@ -267,7 +267,7 @@ pub fn add_items(items: u64) {
 #[must_use = "the state ends when this is dropped"]
 pub struct StateGuard {
     /// The stage, by the address of the thread's slot, and the state to be resumed in it.
-    before: Option<(usize, State)>,
+    before: Option<(usize, ThreadState)>,
     not_send: PhantomData<*const ()>,
 }
 

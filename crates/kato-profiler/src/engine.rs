@@ -28,7 +28,7 @@ use crate::{loopback, source};
 /// ```
 /// use std::time::Duration;
 ///
-/// use kato_probe::{Probe, State};
+/// use kato_probe::{Probe, ThreadState};
 /// use kato_profiler::ProfilingEngine;
 ///
 /// let probe = Probe::on(["load", "learn"]);
@@ -41,7 +41,7 @@ use crate::{loopback, source};
 /// std::thread::scope(|scope| {
 ///     scope.spawn(|| {
 ///         let _thread = probe.thread("learn");
-///         kato_probe::thread::set(State::Busy);
+///         kato_probe::thread::set(ThreadState::Busy);
 ///         kato_probe::thread::add_items(1);
 ///     });
 /// });

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use kato_probe::reading::{StageReading, StateSeconds, ThreadReading};
-use kato_probe::{Reading, State, Wait};
+use kato_probe::{Reading, ThreadState, Wait};
 
 use crate::point::{StagePoint, StageTimes};
 use crate::snapshot::{ResourceSnapshot, ThreadSnapshot};
@@ -92,7 +92,7 @@ impl StageTracker {
             let Some(old) = of.get(&thread.tid) else {
                 continue;
             };
-            let worked: Vec<(usize, StateSeconds, State)> = now
+            let worked: Vec<(usize, StateSeconds, ThreadState)> = now
                 .stages
                 .iter()
                 .enumerate()
@@ -119,7 +119,7 @@ impl StageTracker {
                 };
                 // A thread that is marked as busy and waits for a disk in the kernel lacks a mark;
                 // a busy stage is examined for that.
-                if matches!(state, State::Busy | State::Blocked(Wait::Disk))
+                if matches!(state, ThreadState::Busy | ThreadState::Blocked(Wait::Disk))
                     && let Some(kernel) = thread.state
                 {
                     sums.busy_readings += 1;

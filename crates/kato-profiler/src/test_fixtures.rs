@@ -3,7 +3,7 @@
 use kato_probe::reading::{
     CallReading, NodeReading, QueueReading, StageReading, StateSeconds, ThreadReading,
 };
-use kato_probe::{Reading, State};
+use kato_probe::{Reading, ThreadState};
 
 use crate::snapshot::{
     CoreSnapshot, CpuSnapshot, DeviceSnapshot, DiskSnapshot, MemorySnapshot, NetworkSnapshot,
@@ -202,7 +202,7 @@ fn stage(name: &str, threads: &[(&str, u32, StateSeconds)], items: u64) -> Stage
         let mut thread = ThreadReading::default();
         thread.label = (*label).to_owned();
         thread.tid = Some(*tid);
-        thread.state = State::Busy;
+        thread.state = ThreadState::Busy;
         thread.seconds = *times;
         thread.items = items / threads.len() as u64;
         stage.threads.push(thread);

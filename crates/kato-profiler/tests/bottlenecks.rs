@@ -14,7 +14,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use kato_probe::{CallProbe, Probe, State, Wait};
+use kato_probe::{CallProbe, Probe, ThreadState, Wait};
 use kato_profiler::snapshot::{PressureSnapshot, ResourceSnapshot};
 use kato_profiler::verdict::Cause;
 use kato_profiler::{ProfilingEngine, ProfilingSummary};
@@ -203,7 +203,7 @@ fn calling(
 /// Waits for input before each item.
 fn starves(time: f64) -> Work {
     Arc::new(move |_| {
-        let _starved = kato_probe::thread::during(State::Starved);
+        let _starved = kato_probe::thread::during(ThreadState::Starved);
         std::thread::sleep(millis(time));
     })
 }

@@ -11,7 +11,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use kato_probe::{Probe, State, Wait};
+use kato_probe::{Probe, ThreadState, Wait};
 use kato_profiler::{ProfilingEngine, RunningProfile};
 
 fn start(probe: &Probe) -> RunningProfile {
@@ -63,7 +63,7 @@ fn allocation() {
 fn processor() {
     let probe = Probe::on(["work"]);
     let _thread = probe.thread("work");
-    kato_probe::thread::set(State::Busy);
+    kato_probe::thread::set(ThreadState::Busy);
     let profile = start(&probe);
     let before = thread_times();
     let begin = Instant::now();
@@ -135,12 +135,12 @@ fn waits() {
     let node = probe.node("node0");
     let profile = start(&probe);
     let states = [
-        (State::Busy, 90),
-        (State::Starved, 200),
-        (State::Blocked(Wait::Downstream), 110),
-        (State::Blocked(Wait::Server), 300),
-        (State::Blocked(Wait::Lock), 150),
-        (State::Blocked(Wait::Disk), 120),
+        (ThreadState::Busy, 90),
+        (ThreadState::Starved, 200),
+        (ThreadState::Blocked(Wait::Downstream), 110),
+        (ThreadState::Blocked(Wait::Server), 300),
+        (ThreadState::Blocked(Wait::Lock), 150),
+        (ThreadState::Blocked(Wait::Disk), 120),
     ];
     let mut truth = Vec::new();
     std::thread::scope(|scope| {
@@ -149,14 +149,14 @@ fn waits() {
             for (state, millis) in states {
                 let begin = Instant::now();
                 kato_probe::thread::set(state);
-                let call = (state == State::Blocked(Wait::Server)).then(|| calls.start());
+                let call = (state == ThreadState::Blocked(Wait::Server)).then(|| calls.start());
                 std::thread::sleep(Duration::from_millis(millis));
                 if let Some(call) = call {
                     call.finish();
                 }
                 truth.push(begin.elapsed().as_secs_f64());
             }
-            kato_probe::thread::set(State::Idle);
+            kato_probe::thread::set(ThreadState::Idle);
             node.learned(7);
             node.timed(7, Duration::from_millis(70));
         });

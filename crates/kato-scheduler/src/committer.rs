@@ -3,7 +3,7 @@
 
 use crossbeam_channel::{Receiver, Sender};
 use kato_loader::{BadRecord, Cursor};
-use kato_probe::{Probe, State};
+use kato_probe::{Probe, ThreadState};
 
 use crate::failure::FailedDocument;
 use crate::ledger::Ledger;
@@ -42,10 +42,10 @@ impl<B: Backend> Committer<'_, B> {
         reports: &Sender<Report<B::Part>>,
     ) -> Result<Checkpoint, TrainError> {
         let _thread = self.probe.thread(stages::COMMIT);
-        kato_probe::thread::set(State::Starved);
+        kato_probe::thread::set(ThreadState::Starved);
         for epoch in epochs {
             let clock = self.clock;
-            let committing = kato_probe::thread::during(State::Busy);
+            let committing = kato_probe::thread::during(ThreadState::Busy);
             clock.time(|| self.commit(epoch))?;
             kato_probe::thread::add_items(1);
             drop(committing);

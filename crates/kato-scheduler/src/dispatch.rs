@@ -13,7 +13,7 @@ mod simulation;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::distribution::{Distribution, Selection, cut_into_assignments};
+use crate::distribution::{Selection, WorkDistribution, cut_into_assignments};
 
 /// Closed epochs that may wait for their commit before no more work is taken in.
 const EPOCHS_AHEAD: usize = 2;
@@ -96,7 +96,7 @@ struct Epoch {
 /// The state of a session: workers, assignments and epochs.
 #[derive(Debug)]
 pub(crate) struct Dispatch {
-    distribution: Distribution,
+    distribution: WorkDistribution,
     /// Times that a worker may die over a document before the document has failed.
     attempts: u32,
     workers: Vec<WorkerState>,
@@ -120,7 +120,7 @@ pub(crate) struct Dispatch {
 
 impl Dispatch {
     /// Creates the state of a session that has taken nothing in yet.
-    pub(crate) fn new(distribution: Distribution, n_workers: usize, attempts: u32) -> Self {
+    pub(crate) fn new(distribution: WorkDistribution, n_workers: usize, attempts: u32) -> Self {
         Self {
             distribution,
             attempts: attempts.max(1),
@@ -176,8 +176,8 @@ impl Dispatch {
         match self.distribution {
             // One in reserve for each worker, beside the one that it learns and the one in its
             // mailbox.
-            Distribution::WorkStealing => self.ready.len() < self.n_active,
-            Distribution::RoundRobin | Distribution::Contiguous => {
+            WorkDistribution::WorkStealing => self.ready.len() < self.n_active,
+            WorkDistribution::RoundRobin | WorkDistribution::Contiguous => {
                 // A worker for which nothing waits asks for the next batch, unless another has
                 // fallen so far behind that its share would pile up.
                 let waiting = || self.workers.iter().map(|worker| worker.ready.len());
@@ -407,7 +407,7 @@ impl Dispatch {
     fn take_back(&mut self) -> Option<Command> {
         // The last resort: what is ready, or can still be read, is handed out first. Where the
         // distribution sets who learns what, nobody else may.
-        let is_stealing = self.distribution == Distribution::WorkStealing;
+        let is_stealing = self.distribution == WorkDistribution::WorkStealing;
         if !is_stealing || self.is_memory_short || self.wants_work() || !self.ready.is_empty() {
             return None;
         }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use kato_loader::{BadRecord, DocumentBatch, LoadError, StreamingDatasetLoader};
-use kato_probe::{State, Wait};
+use kato_probe::{ThreadState, Wait};
 
 use crate::committer::StagedEpoch;
 use crate::dispatch::{AssignmentId, BatchId, Command, Dispatch};
@@ -23,7 +23,7 @@ use crate::session::Session;
 use crate::tuner::Tuner;
 use crate::worker::{Report, StagedPart, Work};
 use crate::worker_pool::WorkerPool;
-use crate::{Backend, Counters, Distribution, TrainError, TrainingOptions};
+use crate::{Backend, Counters, TrainError, TrainingOptions, WorkDistribution};
 
 /// Bounds of the time for which the dispatcher waits for a report before it does what is due by the
 /// clock: not busily, and never so long that a stop goes unseen.
@@ -118,7 +118,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         // Only where documents go to whoever is free: a distribution that sets who learns what deals
         // them out to all workers. In this process one worker a core is the answer.
         let is_tuned = options.n_workers == crate::Workers::Auto
-            && options.distribution == Distribution::WorkStealing
+            && options.distribution == WorkDistribution::WorkStealing
             && backend.connections().is_some();
         let tuner = is_tuned.then(|| Tuner::new(n_workers));
         let mut dispatch = Dispatch::new(
@@ -235,7 +235,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
             // With nothing left to read, the reader holds nobody up and is held up by nobody.
             let idle = match self.is_ended {
                 false => kato_probe::thread::waiting(Wait::Downstream),
-                true => kato_probe::thread::during(State::Idle),
+                true => kato_probe::thread::during(ThreadState::Idle),
             };
             let report = reports.recv_timeout(patience);
             drop(idle);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use kato_loader::{DocumentBatch, DocumentRef};
+use kato_loader::{BatchDocument, DocumentBatch};
 
 /// A rule that says which worker learns which document. The result of a run is the same for each of
 /// them; what differs is how evenly workers are kept busy, and whether a second run gives every
@@ -13,15 +13,15 @@ use kato_loader::{DocumentBatch, DocumentRef};
 /// for any number of workers.
 ///
 /// ```
-/// use kato_scheduler::Distribution;
+/// use kato_scheduler::WorkDistribution;
 ///
-/// assert_eq!(Distribution::default(), Distribution::WorkStealing);
-/// assert_eq!("round-robin".parse(), Ok(Distribution::RoundRobin));
-/// assert!("random".parse::<Distribution>().is_err());
+/// assert_eq!(WorkDistribution::default(), WorkDistribution::WorkStealing);
+/// assert_eq!("round-robin".parse(), Ok(WorkDistribution::RoundRobin));
+/// assert!("random".parse::<WorkDistribution>().is_err());
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Distribution {
+pub enum WorkDistribution {
     /// Whoever is free takes the next documents, and one without work takes over what waits for
     /// another. Keeps all workers busy whatever the documents are like; who learns what depends on
     /// timing.
@@ -35,12 +35,12 @@ pub enum Distribution {
     Contiguous,
 }
 
-/// A text that names no [`Distribution`].
+/// A text that names no [`WorkDistribution`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no distribution: use work-stealing, round-robin or contiguous")]
 pub struct UnknownDistribution(String);
 
-impl Distribution {
+impl WorkDistribution {
     /// All distributions.
     pub const ALL: [Self; 3] = [Self::WorkStealing, Self::RoundRobin, Self::Contiguous];
 
@@ -55,13 +55,13 @@ impl Distribution {
     }
 }
 
-impl std::fmt::Display for Distribution {
+impl std::fmt::Display for WorkDistribution {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl std::str::FromStr for Distribution {
+impl std::str::FromStr for WorkDistribution {
     type Err = UnknownDistribution;
 
     fn from_str(name: &str) -> Result<Self, UnknownDistribution> {
@@ -89,7 +89,7 @@ impl Selection {
     pub(crate) fn select<'a>(
         &self,
         batch: &'a DocumentBatch,
-    ) -> impl Iterator<Item = (usize, DocumentRef<'a>)> {
+    ) -> impl Iterator<Item = (usize, BatchDocument<'a>)> {
         let selection = self.clone();
         batch
             .iter()
@@ -105,7 +105,7 @@ impl Selection {
 /// Cuts a batch of `n_documents` into assignments: the worker of each, if one is set, and its
 /// documents. `group` is the number of the batch where batches must not be cut.
 pub(crate) fn cut_into_assignments(
-    distribution: Distribution,
+    distribution: WorkDistribution,
     n_workers: usize,
     n_documents: usize,
     group: Option<u64>,
@@ -116,10 +116,12 @@ pub(crate) fn cut_into_assignments(
     let worker_of = |number: u64| Some((number % n_workers.max(1) as u64) as usize);
     match (distribution, group) {
         // Nothing is set in advance: a whole batch waits for whoever is free.
-        (Distribution::WorkStealing, _) => vec![(None, Selection::All)],
-        (Distribution::RoundRobin, Some(group)) => vec![(worker_of(group), Selection::All)],
-        (Distribution::Contiguous, Some(group)) => vec![(worker_of(group / RUN), Selection::All)],
-        (Distribution::RoundRobin, None) => {
+        (WorkDistribution::WorkStealing, _) => vec![(None, Selection::All)],
+        (WorkDistribution::RoundRobin, Some(group)) => vec![(worker_of(group), Selection::All)],
+        (WorkDistribution::Contiguous, Some(group)) => {
+            vec![(worker_of(group / RUN), Selection::All)]
+        }
+        (WorkDistribution::RoundRobin, None) => {
             // By the number in the corpus and not in the batch, so that sizes of batches do not
             // matter.
             let modulus = n_workers as u64;
@@ -131,7 +133,7 @@ pub(crate) fn cut_into_assignments(
                 .map(|worker| (Some(worker), residue(worker)))
                 .collect()
         }
-        (Distribution::Contiguous, None) => {
+        (WorkDistribution::Contiguous, None) => {
             // Rounded bounds: the runs cover the batch without gaps, and differ by one document at
             // most.
             let bound = |worker: usize| n_documents * worker / n_workers;
@@ -155,7 +157,7 @@ mod tests {
         #[test]
         fn contiguous_runs_cover_a_batch_once_and_evenly(n_workers in 1_usize..9, n_documents in 1_usize..100) {
             let mut next = 0;
-            for (_, selection) in cut_into_assignments(Distribution::Contiguous, n_workers, n_documents, None) {
+            for (_, selection) in cut_into_assignments(WorkDistribution::Contiguous, n_workers, n_documents, None) {
                 let Selection::Positions(positions) = selection else { panic!("{selection:?}") };
                 prop_assert_eq!(positions.start, next);
                 prop_assert!(positions.len() <= n_documents.div_ceil(n_workers));
@@ -166,7 +168,7 @@ mod tests {
 
         #[test]
         fn groups_stay_whole_for_any_number_of_workers(n_workers in 1_usize..9, group in 0_u64..1000) {
-            for distribution in Distribution::ALL {
+            for distribution in WorkDistribution::ALL {
                 let cut = cut_into_assignments(distribution, n_workers, 8, Some(group));
                 prop_assert_eq!(cut.len(), 1);
                 prop_assert!(cut[0].0.is_none_or(|worker| worker < n_workers));

@@ -47,12 +47,12 @@ impl LargeBatches {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Distribution;
+    use crate::WorkDistribution;
     use crate::dispatch::Dispatch;
 
     #[test]
     fn large_documents_are_learned_together_only_within_half_of_the_budget() {
-        let mut dispatch = Dispatch::new(Distribution::WorkStealing, 2, 1);
+        let mut dispatch = Dispatch::new(WorkDistribution::WorkStealing, 2, 1);
         let mut batch = || dispatch.add_batch(1, None);
         let mut large = LargeBatches::new(256 << 20);
         for _ in 0..1000 {

@@ -8,7 +8,7 @@
 //! place, which is tested by simulation.
 //!
 //! * [`RunConfiguration`] says what a run learns, [`TrainingOptions`] how: [`Workers`],
-//!   [`Distribution`], [`FailurePolicy`], [`StopSignal`].
+//!   [`WorkDistribution`], [`FailurePolicy`], [`StopSignal`].
 //! * [`loader_at_checkpoint`] builds the loader that goes on at the last [`Checkpoint`].
 //! * [`TrainingEvent`] and [`Progress`] report on a session while it runs, [`TrainingReport`] when
 //!   it has ended; [`TrainError`] says why it ended early.
@@ -62,7 +62,7 @@ pub use backend_error::{BackendError, BackendErrorKind};
 pub use checkpoint::{
     Checkpoint, Counters, loader_at_checkpoint, loader_at_position, loader_behind,
 };
-pub use distribution::{Distribution, UnknownDistribution};
+pub use distribution::{UnknownDistribution, WorkDistribution};
 pub use error::TrainError;
 pub use event::TrainingEvent;
 pub use options::{OnStall, TrainingOptions};

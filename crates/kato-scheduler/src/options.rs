@@ -7,7 +7,7 @@ use std::time::Duration;
 use kato_probe::Probe;
 
 use crate::failure::FailurePolicy;
-use crate::{Distribution, StopSignal, Workers};
+use crate::{StopSignal, WorkDistribution, Workers};
 
 /// The settings of a run. None of them changes what is learned, only how fast and how safely.
 #[derive(Debug, Clone)]
@@ -15,8 +15,8 @@ use crate::{Distribution, StopSignal, Workers};
 pub struct TrainingOptions {
     /// Threads that learn. Default: [`Workers::Auto`].
     pub n_workers: Workers,
-    /// Which worker learns which document. Default: [`Distribution::WorkStealing`].
-    pub distribution: Distribution,
+    /// Which worker learns which document. Default: [`WorkDistribution::WorkStealing`].
+    pub distribution: WorkDistribution,
     /// Text handed to a worker at once, in bytes; less where the memory budget is too small for
     /// it. Default 512 KiB.
     pub batch_bytes: usize,
@@ -73,7 +73,7 @@ impl Default for TrainingOptions {
     fn default() -> Self {
         Self {
             n_workers: Workers::Auto,
-            distribution: Distribution::default(),
+            distribution: WorkDistribution::default(),
             batch_bytes: 512 << 10,
             memory_budget: 256 << 20,
             memory_ceiling: None,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use kato_learner::{HierarchicalConceptLearner, TailPolicy};
-use kato_loader::{Counts, StreamingDatasetLoader};
+use kato_loader::{RecordCounts, StreamingDatasetLoader};
 use kato_store::embedded::{DamagePolicy, EmbeddedOptions};
 use kato_store::{EmbeddedStore, PatternStore as _, StoreError};
 use serde_json::Value;
@@ -120,7 +120,7 @@ pub(crate) fn check_position(
     // read yet.
     let is_in_place = match &committed {
         Some(committed) => loader.cursor() == committed.cursor,
-        None => loader.counts() == Counts::default(),
+        None => loader.counts() == RecordCounts::default(),
     };
     if !is_in_place {
         let expected = committed.map_or(0, |committed| committed.cursor.documents());

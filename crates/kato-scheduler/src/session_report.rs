@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::dispatcher::SessionCounts;
 use crate::report::{LevelReport, SessionEnd, StageSeconds, TrainingReport};
 use crate::session::Session;
-use crate::{Backend, Checkpoint, Distribution, TrainError};
+use crate::{Backend, Checkpoint, TrainError, WorkDistribution};
 
 /// Collects the levels of the report, counting distinct patterns where there is time for it and that
 /// is known.
@@ -35,7 +35,7 @@ pub(crate) struct Outcome {
     pub(crate) seconds: f64,
     pub(crate) disk_bytes: Option<u64>,
     pub(crate) session_counts: SessionCounts,
-    pub(crate) distribution: Distribution,
+    pub(crate) distribution: WorkDistribution,
     pub(crate) merging: Duration,
     pub(crate) was_stopped: bool,
 }

@@ -10,8 +10,8 @@ use std::time::Instant;
 use crossbeam_channel::{Receiver, Sender};
 use kato_learner::config::Recording;
 use kato_learner::{Dropped, LearnScratch, TextDocument};
-use kato_loader::{DocumentBatch, DocumentRef};
-use kato_probe::State;
+use kato_loader::{BatchDocument, DocumentBatch};
+use kato_probe::ThreadState;
 
 use crate::activity::Activity;
 use crate::backend::{RefusedDocument, RetiredPattern};
@@ -167,7 +167,7 @@ impl<P> Worker<'_, P> {
         let _span = tracing::debug_span!("worker", worker = self.idx).entered();
         let _thread = self.probes.probe.thread(stages::LEARN);
         loop {
-            kato_probe::thread::set(State::Starved);
+            kato_probe::thread::set(ThreadState::Starved);
             let waiting = Instant::now();
             let work = crossbeam_channel::select! {
                 recv(stage_now) -> asked => match asked {
@@ -222,7 +222,7 @@ impl<P> Worker<'_, P> {
 
     /// Learns the documents of an assignment.
     fn learn(&mut self, work: &Work) -> Result<(), TrainError> {
-        let _busy = kato_probe::thread::during(State::Busy);
+        let _busy = kato_probe::thread::during(ThreadState::Busy);
         let start = Instant::now();
         let indices = work.batch.indices();
         let _activity = self.activity.enter(format!(
@@ -308,7 +308,7 @@ impl<P> Worker<'_, P> {
     }
 
     /// Learns a document, or records why it cannot be learned.
-    fn learn_one(&mut self, document: &DocumentRef<'_>) -> Result<(), TrainError> {
+    fn learn_one(&mut self, document: &BatchDocument<'_>) -> Result<(), TrainError> {
         let recording = self.recording;
         // The text of an id is made only where it is kept.
         let id = if recording.provenance || recording.metadata {
@@ -374,7 +374,7 @@ impl<P> Worker<'_, P> {
     /// Records a document that has failed, or ends the run with it.
     fn fail(
         &mut self,
-        document: &DocumentRef<'_>,
+        document: &BatchDocument<'_>,
         kind: FailureKind,
         level: usize,
         error: &(dyn std::error::Error + 'static),
@@ -406,7 +406,7 @@ impl<P> Worker<'_, P> {
         }
         let _activity = self.activity.enter("staging what was learned");
         let _thread = self.probes.probe.thread(stages::STAGE);
-        kato_probe::thread::set(State::Busy);
+        kato_probe::thread::set(ThreadState::Busy);
         let _span = tracing::debug_span!("stage", epoch = self.part.epoch).entered();
         let staged = self.shared.stage.time(|| self.teacher.take_part())?;
         kato_probe::thread::add_items(1);

@@ -9,7 +9,7 @@ use thiserror::Error;
 /// The error of loading the tokenizer that a user named.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum LoadError {
+pub enum LoadTokenizerError {
     /// The name is neither built in nor a file; the message says how to get the file.
     #[error(
         "find tokenizer `{name}`: it is neither built in (`gpt2`) nor an existing file; \
@@ -49,7 +49,7 @@ pub enum LoadError {
     },
 }
 
-impl LoadError {
+impl LoadTokenizerError {
     /// Returns what a caller can do about it.
     #[must_use]
     pub fn class(&self) -> ErrorClass {

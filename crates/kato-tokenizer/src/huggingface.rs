@@ -32,7 +32,7 @@ use self::limits::{MAX_FILE_BYTES, Work};
 use self::model::{Loaded, Model};
 use self::normalizer::{Normalizer, Piece};
 use self::pretokenizer::PreTokenizer;
-use crate::{Family, LoadError, TokenizeError, Tokenizer, Vocabulary};
+use crate::{Family, LoadTokenizerError, TokenizeError, Tokenizer, Vocabulary};
 
 /// A tokenizer read from a Hugging Face `tokenizer.json`, format 1.0 or 2.0. Cloning shares it.
 ///
@@ -66,8 +66,8 @@ impl HfTokenizer {
     ///
     /// # Errors
     ///
-    /// [`LoadError::Read`] and [`LoadError::Definition`].
-    pub fn from_file(name: &str, path: impl AsRef<Path>) -> Result<Self, LoadError> {
+    /// [`LoadTokenizerError::Read`] and [`LoadTokenizerError::Definition`].
+    pub fn from_file(name: &str, path: impl AsRef<Path>) -> Result<Self, LoadTokenizerError> {
         let path = path.as_ref();
         let read = || {
             let mut json = String::new();
@@ -76,7 +76,7 @@ impl HfTokenizer {
             File::open(path)?.take(most).read_to_string(&mut json)?;
             Ok::<_, io::Error>(json)
         };
-        let json = read().map_err(|source| LoadError::Read {
+        let json = read().map_err(|source| LoadTokenizerError::Read {
             path: path.to_path_buf(),
             source,
         })?;
@@ -87,10 +87,10 @@ impl HfTokenizer {
     ///
     /// # Errors
     ///
-    /// [`LoadError::Definition`] when the text is not such a file, is larger than it may be, or asks for something that
+    /// [`LoadTokenizerError::Definition`] when the text is not such a file, is larger than it may be, or asks for something that
     /// is not supported, such as dropout: the source says what.
-    pub fn from_json(name: &str, json: &str) -> Result<Self, LoadError> {
-        let engine = Engine::new(json).map_err(|source| LoadError::Definition {
+    pub fn from_json(name: &str, json: &str) -> Result<Self, LoadTokenizerError> {
+        let engine = Engine::new(json).map_err(|source| LoadTokenizerError::Definition {
             name: name.to_owned(),
             source: Box::new(source),
         })?;

@@ -27,7 +27,7 @@ mod tokenizer;
 mod vocabulary;
 mod whitespace;
 
-pub use error::{LoadError, TokenizeError};
+pub use error::{LoadTokenizerError, TokenizeError};
 pub use family::Family;
 pub use gpt2::{Gpt2, gpt2};
 #[cfg(feature = "huggingface")]

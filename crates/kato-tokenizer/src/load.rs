@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "huggingface")]
 use crate::HfTokenizer;
-use crate::{LoadError, Tokenizer, gpt2};
+use crate::{LoadTokenizerError, Tokenizer, gpt2};
 
 /// Loads the tokenizer that a user names: `gpt2` (or `openai-community/gpt2`) or, with the feature
 /// `huggingface`, a `tokenizer.json` or a folder that holds one.
@@ -20,14 +20,14 @@ use crate::{LoadError, Tokenizer, gpt2};
 /// if cfg!(feature = "huggingface") {
 ///     assert!(unknown.contains("resolve/main/tokenizer.json"));
 /// }
-/// # Ok::<(), kato_tokenizer::LoadError>(())
+/// # Ok::<(), kato_tokenizer::LoadTokenizerError>(())
 /// ```
 ///
 /// # Errors
 ///
-/// [`LoadError::Unsupported`] for anything but GPT-2 without the feature. With it,
-/// [`LoadError::Unknown`] when it is no such name or path; the others when the file cannot be used.
-pub fn load(spec: &str) -> Result<Arc<dyn Tokenizer>, LoadError> {
+/// [`LoadTokenizerError::Unsupported`] for anything but GPT-2 without the feature. With it,
+/// [`LoadTokenizerError::Unknown`] when it is no such name or path; the others when the file cannot be used.
+pub fn load(spec: &str) -> Result<Arc<dyn Tokenizer>, LoadTokenizerError> {
     // Before any file, so that a folder that happens to have this name changes nothing.
     if matches!(spec, "gpt2" | "openai-community/gpt2") {
         return Ok(Arc::new(gpt2()));
@@ -37,15 +37,15 @@ pub fn load(spec: &str) -> Result<Arc<dyn Tokenizer>, LoadError> {
 
 /// Refuses what is not built in.
 #[cfg(not(feature = "huggingface"))]
-fn load_file(spec: &str) -> Result<Arc<dyn Tokenizer>, LoadError> {
-    Err(LoadError::Unsupported {
+fn load_file(spec: &str) -> Result<Arc<dyn Tokenizer>, LoadTokenizerError> {
+    Err(LoadTokenizerError::Unsupported {
         name: spec.to_owned(),
     })
 }
 
 /// Loads a `tokenizer.json`, or that of a folder.
 #[cfg(feature = "huggingface")]
-fn load_file(spec: &str) -> Result<Arc<dyn Tokenizer>, LoadError> {
+fn load_file(spec: &str) -> Result<Arc<dyn Tokenizer>, LoadTokenizerError> {
     let path = Path::new(spec);
     let path = if path.is_dir() {
         path.join("tokenizer.json")
@@ -53,7 +53,7 @@ fn load_file(spec: &str) -> Result<Arc<dyn Tokenizer>, LoadError> {
         path.to_path_buf()
     };
     if !path.is_file() {
-        return Err(LoadError::Unknown {
+        return Err(LoadTokenizerError::Unknown {
             name: spec.to_owned(),
         });
     }
@@ -73,12 +73,12 @@ fn load_file(spec: &str) -> Result<Arc<dyn Tokenizer>, LoadError> {
 pub fn load_with_hub_cache(
     spec: &str,
     cache: impl AsRef<Path>,
-) -> Result<Arc<dyn Tokenizer>, LoadError> {
+) -> Result<Arc<dyn Tokenizer>, LoadTokenizerError> {
     match load(spec) {
         // Any other error is about a file that the user named, which the cache must not replace.
-        Err(LoadError::Unknown { name }) => match cached(spec, cache.as_ref()) {
+        Err(LoadTokenizerError::Unknown { name }) => match cached(spec, cache.as_ref()) {
             Some(path) => Ok(Arc::new(HfTokenizer::from_file(spec, &path)?)),
-            None => Err(LoadError::Unknown { name }),
+            None => Err(LoadTokenizerError::Unknown { name }),
         },
         loaded => loaded,
     }

@@ -68,7 +68,7 @@ pub enum Error {
     },
     /// The tokenizer of the training is not at hand.
     #[error("{}", line(.0))]
-    Tokenizer(kato_tokenizer::LoadError),
+    Tokenizer(kato_tokenizer::LoadTokenizerError),
     /// Another tokenizer has the name of the one that the knowledge base was trained with.
     #[error("the tokenizer {name} is not the one of the training: put that one in its place")]
     OtherTokenizer {
@@ -148,8 +148,8 @@ impl From<IndexFileError> for Error {
     }
 }
 
-impl From<kato_tokenizer::LoadError> for Error {
-    fn from(error: kato_tokenizer::LoadError) -> Self {
+impl From<kato_tokenizer::LoadTokenizerError> for Error {
+    fn from(error: kato_tokenizer::LoadTokenizerError) -> Self {
         Self::Tokenizer(error)
     }
 }

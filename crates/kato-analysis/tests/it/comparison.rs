@@ -2,7 +2,7 @@
 
 use kato_analysis::cleanup::References;
 use kato_analysis::comparison::MetricDifference;
-use kato_analysis::{CleanupOptions, CleanupPlan, Comparison, Snapshot, SnapshotOptions};
+use kato_analysis::{CleanupOptions, CleanupPlan, Snapshot, SnapshotComparison, SnapshotOptions};
 use kato_store::{MemoryStore, PatternStore};
 use serde_json::Value;
 
@@ -12,7 +12,11 @@ fn snapshot(store: &dyn PatternStore) -> Snapshot {
     Snapshot::from_store(store, &SnapshotOptions::default()).unwrap()
 }
 
-fn metric<'a>(comparison: &'a Comparison, level: usize, name: &str) -> &'a MetricDifference {
+fn metric<'a>(
+    comparison: &'a SnapshotComparison,
+    level: usize,
+    name: &str,
+) -> &'a MetricDifference {
     let metrics = &comparison.levels[level].metrics;
     metrics.iter().find(|metric| metric.metric == name).unwrap()
 }
@@ -20,7 +24,7 @@ fn metric<'a>(comparison: &'a Comparison, level: usize, name: &str) -> &'a Metri
 #[test]
 fn a_snapshot_equals_itself_and_that_of_another_store() {
     let (_dir, embedded) = small().embedded();
-    let comparison = Comparison::new(&snapshot(&small().in_memory()), &snapshot(&embedded));
+    let comparison = SnapshotComparison::new(&snapshot(&small().in_memory()), &snapshot(&embedded));
     assert!(comparison.equal && comparison.levels.iter().all(|level| level.equal));
     let metrics = comparison.levels.iter().flat_map(|level| &level.metrics);
     assert!(
@@ -34,7 +38,7 @@ fn a_snapshot_equals_itself_and_that_of_another_store() {
 fn names_of_nodes_make_no_difference_to_the_knowledge() {
     let renamed = MemoryStore::new(&["run_node0", "run_node1", "run_node2"], Value::Null);
     small().teach(&renamed);
-    let comparison = Comparison::new(&snapshot(&small().in_memory()), &snapshot(&renamed));
+    let comparison = SnapshotComparison::new(&snapshot(&small().in_memory()), &snapshot(&renamed));
     assert!(comparison.equal);
     let level = &comparison.levels[1];
     assert_eq!(
@@ -49,7 +53,7 @@ fn differences_are_absolute_and_relative() {
     let before = snapshot(&store);
     let plan = CleanupPlan::new(&store, &CleanupOptions::new(3, References::Keep)).unwrap();
     plan.apply(&store).unwrap();
-    let comparison = Comparison::new(&before, &snapshot(&store));
+    let comparison = SnapshotComparison::new(&before, &snapshot(&store));
     assert!(!comparison.equal && !comparison.levels[2].equal);
     // Only the parent learned three times, its child, and what is frequent enough are left.
     let patterns = metric(&comparison, 0, "patterns");
@@ -74,7 +78,7 @@ fn differences_are_absolute_and_relative() {
 #[test]
 fn hierarchies_of_different_height_are_compared_as_far_as_they_go() {
     let low = MemoryStore::new(&["node0"], Value::Null);
-    let comparison = Comparison::new(&snapshot(&low), &snapshot(&small().in_memory()));
+    let comparison = SnapshotComparison::new(&snapshot(&low), &snapshot(&small().in_memory()));
     assert_eq!((comparison.levels.len(), comparison.equal), (3, false));
     assert_eq!(comparison.levels[1].before, None);
     let patterns = metric(&comparison, 1, "patterns");

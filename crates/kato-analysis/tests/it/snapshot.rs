@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kato_analysis::growth::GrowthPoint;
+use kato_analysis::growth::PatternGrowth;
 use kato_analysis::{AnalysisError, Snapshot, SnapshotOptions};
 use kato_model::PatternName;
 use kato_store::{MemoryStore, PatternStore};
@@ -246,7 +246,7 @@ proptest! {
 
 #[test]
 fn growth_is_that_of_the_points_given() {
-    let growth = [1, 10, 100].map(|samples| GrowthPoint {
+    let growth = [1, 10, 100].map(|samples| PatternGrowth {
         samples,
         patterns: 5 * samples,
     });

@@ -1,13 +1,13 @@
 //! A comparison as a table for each level.
 
-use kato_analysis::Comparison;
+use kato_analysis::SnapshotComparison;
 use kato_analysis::comparison::MetricDifference;
 
 use super::{number, percent};
 use crate::inspect::View;
 use crate::inspect::layout::table;
 
-impl View for Comparison {
+impl View for SnapshotComparison {
     fn text(&self, _width: usize) -> String {
         let verdict = if self.equal {
             "The knowledge is equal: the same patterns with the same frequencies on every level."

@@ -11,7 +11,7 @@ use kato_model::RunName;
 use kato_mongodb::{MongoRuns, MongoStore};
 use kato_remote::RemoteBackend;
 use kato_scheduler::{
-    Distribution, RunConfiguration, StopSignal, TrainingOptions, TrainingReport, Workers,
+    RunConfiguration, StopSignal, TrainingOptions, TrainingReport, WorkDistribution, Workers,
     train_parallel, train_parallel_with,
 };
 use kato_store::EmbeddedStore;
@@ -31,7 +31,7 @@ pub(crate) struct Bench {
     /// Documents of each measurement at most.
     pub(crate) documents: u64,
     /// Which worker learns which document.
-    pub(crate) distribution: Distribution,
+    pub(crate) distribution: WorkDistribution,
     /// Ends the measurement.
     pub(crate) stop: StopSignal,
 }

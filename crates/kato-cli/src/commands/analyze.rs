@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use indicatif::ProgressBar;
-use kato_analysis::{Comparison, Snapshot, SnapshotOptions};
+use kato_analysis::{Snapshot, SnapshotComparison, SnapshotOptions};
 
 use crate::exit::exit_code;
 use crate::inspect::show;
@@ -82,7 +82,7 @@ pub(crate) fn main(args: &Args) -> ExitCode {
 /// Takes a snapshot, or compares two.
 fn run(args: &Args) -> Result<()> {
     if let Some([before, after]) = args.compare.as_deref() {
-        let comparison = Comparison::new(&read(before)?, &read(after)?);
+        let comparison = SnapshotComparison::new(&read(before)?, &read(after)?);
         return show(&comparison, args.json);
     }
     if let Some(file) = &args.snapshot {

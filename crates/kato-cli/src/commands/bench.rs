@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
 use kato_learner::HierarchicalConceptLearner;
-use kato_scheduler::{Distribution, StopSignal};
+use kato_scheduler::{StopSignal, WorkDistribution};
 
 use crate::bench_workers::{Bench, MeasuredBackend, Table};
 use crate::exit::exit_code;
@@ -62,7 +62,7 @@ pub(crate) struct Args {
     backends: Vec<MeasuredBackend>,
     /// Which worker learns which document: work-stealing, round-robin or contiguous.
     #[arg(long, value_name = "HOW", default_value = "work-stealing")]
-    distribution: Distribution,
+    distribution: WorkDistribution,
     /// Measurements of each.
     #[arg(long, value_name = "N", default_value = "3")]
     repeat: NonZeroUsize,

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
-use kato_cluster::{Cluster, Generation, Watch};
+use kato_cluster::{Cluster, PlanGeneration, Watch};
 use kato_scheduler::Workers;
 use tokio::sync::Notify;
 
@@ -190,8 +190,8 @@ fn run(args: &Args) -> Result<()> {
     let Some(address) = &args.store else {
         bail_as!(Usage, "where does the plan lie? name it with --store");
     };
-    let generation = Generation::from_word(&args.generation);
-    if generation != Generation::Last
+    let generation = PlanGeneration::from_word(&args.generation);
+    if generation != PlanGeneration::Last
         && matches!(
             args.command,
             Command::Plan(_) | Command::Extend(_) | Command::Diff { .. } | Command::Gc { .. }

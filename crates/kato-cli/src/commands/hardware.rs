@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 
 use anyhow::{Result, ensure};
-use kato_hardware::prediction::{Backend, Workload};
+use kato_hardware::prediction::{Workload, WorkloadStore};
 use kato_hardware::step::StepEvent;
 use kato_hardware::{Cancellation, HardwareAnalyzer};
 
@@ -146,9 +146,9 @@ fn run(args: &Args) -> Result<()> {
         .with_chunk_size(args.chunk_size)
         .with_levels(args.levels)
         .with_tokens_per_sample(args.tokens);
-    let mut backends = vec![Backend::Embedded];
-    backends.extend(args.mongodb.as_ref().map(|_| Backend::MongoDb));
-    backends.extend(args.kato.as_ref().map(|_| Backend::Kato));
+    let mut backends = vec![WorkloadStore::Embedded];
+    backends.extend(args.mongodb.as_ref().map(|_| WorkloadStore::MongoDb));
+    backends.extend(args.kato.as_ref().map(|_| WorkloadStore::Kato));
     let predictions = backends
         .into_iter()
         .map(|backend| profile.predict(&workload.clone().with_backend(backend)))

@@ -32,8 +32,8 @@ use kato_prediction::disk::BuildOptions;
 use kato_runs::manifest::CorpusDigest;
 use kato_runs::{Destination, Position, RunsError, TrainingRun};
 use kato_scheduler::{
-    Checkpoint, Distribution, RunConfiguration, TrainError, TrainingEvent, TrainingOptions,
-    TrainingReport, Workers,
+    Checkpoint, RunConfiguration, TrainError, TrainingEvent, TrainingOptions, TrainingReport,
+    WorkDistribution, Workers,
 };
 use kato_store::PatternStore;
 use serde_json::json;
@@ -108,7 +108,7 @@ pub(crate) struct Args {
     /// Which worker learns which document: work-stealing, round-robin or contiguous. The result is
     /// the same.
     #[arg(long, value_name = "HOW", default_value = "work-stealing")]
-    distribution: Distribution,
+    distribution: WorkDistribution,
     /// End after this many documents of the corpus.
     // The original's name of it.
     #[arg(long, value_name = "N", alias = "max-samples")]

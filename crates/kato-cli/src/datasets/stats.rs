@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 use indicatif::{HumanBytes, HumanCount, HumanDuration};
 use kato_estimator::repeats::{RepeatCounter, Repeats};
-use kato_loader::{BadRecord, Counts, StreamingDatasetLoader};
+use kato_loader::{BadRecord, RecordCounts, StreamingDatasetLoader};
 use kato_scheduler::StopSignal;
 use serde::Serialize;
 
@@ -29,7 +29,7 @@ const MAX_RECORD_COLUMNS: usize = 500;
 pub(crate) struct DatasetStats {
     /// Rows by what became of them.
     #[serde(flatten)]
-    pub(crate) counts: Counts,
+    pub(crate) counts: RecordCounts,
     /// Whether the source was read to its end.
     pub(crate) complete: bool,
     /// Bytes of the documents' text.

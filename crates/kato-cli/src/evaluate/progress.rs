@@ -5,7 +5,7 @@ use std::io::{Write, stderr};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar, ProgressStyle};
-use kato_evaluation::progress::{Phase, Progress};
+use kato_evaluation::progress::{EvaluationPhase, EvaluationProgress};
 
 /// Time between two lines where there is no terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
@@ -40,7 +40,7 @@ impl EvaluationReporter {
     }
 
     /// Shows how far the evaluation is.
-    pub(crate) fn show(&mut self, progress: &Progress) {
+    pub(crate) fn show(&mut self, progress: &EvaluationProgress) {
         match &mut self.kind {
             Kind::Bar(bar) => {
                 // A bar of length 0 would be shown as full.
@@ -66,13 +66,13 @@ impl EvaluationReporter {
 }
 
 /// Describes the phase, its rate and the time left.
-fn in_words(progress: &Progress) -> String {
+fn in_words(progress: &EvaluationProgress) -> String {
     let rate = progress.done as f64 / progress.elapsed.as_secs_f64().max(1e-3);
     let bytes = format!("{}/s", HumanBytes(rate as u64));
     // Progress is in bytes where documents are read and in questions where nodes are asked.
     let (what, rate) = match progress.phase {
-        Phase::Baseline => ("training the n-gram baseline", bytes),
-        Phase::Coverage => ("looking up held-out chunks", bytes),
+        EvaluationPhase::Baseline => ("training the n-gram baseline", bytes),
+        EvaluationPhase::Coverage => ("looking up held-out chunks", bytes),
         _ => (
             "predicting",
             format!("{} questions/s", HumanCount(rate as u64)),
@@ -86,7 +86,7 @@ fn in_words(progress: &Progress) -> String {
 }
 
 /// Returns the time left at the pace so far; `None` while that is not known.
-fn time_left(progress: &Progress) -> Option<Duration> {
+fn time_left(progress: &EvaluationProgress) -> Option<Duration> {
     let left = progress.total?.checked_sub(progress.done)?;
     // In the first second the pace says nothing yet.
     if progress.done == 0 || progress.elapsed < Duration::from_secs(1) {
@@ -102,19 +102,24 @@ mod tests {
 
     #[test]
     fn a_phase_is_told_with_rate_and_time_left() {
-        let progress = progress_of(Phase::Predictions, 250, Some(1000), 5);
+        let progress = progress_of(EvaluationPhase::Predictions, 250, Some(1000), 5);
         assert_eq!(
             in_words(&progress),
             "predicting, 50 questions/s, 15 seconds left"
         );
-        let progress = progress_of(Phase::Baseline, 4096, None, 2);
+        let progress = progress_of(EvaluationPhase::Baseline, 4096, None, 2);
         assert_eq!(
             in_words(&progress),
             "training the n-gram baseline, 2.00 KiB/s"
         );
     }
 
-    fn progress_of(phase: Phase, done: u64, total: Option<u64>, seconds: u64) -> Progress {
-        Progress::new(phase, done, total, Duration::from_secs(seconds))
+    fn progress_of(
+        phase: EvaluationPhase,
+        done: u64,
+        total: Option<u64>,
+        seconds: u64,
+    ) -> EvaluationProgress {
+        EvaluationProgress::new(phase, done, total, Duration::from_secs(seconds))
     }
 }

@@ -3,7 +3,7 @@
 use indicatif::HumanCount;
 use kato_evaluation::EvaluationReport;
 use kato_evaluation::report::{
-    CalibrationBin, CodeLength, HeadEvaluation, LevelEvaluation, ModelBits, Share,
+    CalibrationBin, CodeLength, CountedShare, HeadEvaluation, LevelEvaluation, ModelBits,
 };
 
 use crate::inspect::View;
@@ -150,7 +150,7 @@ fn calibration(head: &HeadEvaluation) -> String {
 }
 
 /// Formats a share as per cent, or as a dash where nothing was asked.
-fn percent(share: Share) -> String {
+fn percent(share: CountedShare) -> String {
     share
         .ratio()
         .map_or_else(|| "-".to_owned(), |ratio| format!("{:.1} %", 100.0 * ratio))

@@ -4,7 +4,7 @@ use kato_model::PatternName;
 use kato_protocol::extension::BatchItem;
 use kato_protocol::{Observation, Sequence};
 
-use super::{BatchPlan, BatchSessions, PlannedCall, is_plain};
+use super::{BatchPlan, BatchSessions, PlannedRequest, is_plain};
 use crate::ClientError;
 use crate::session::{Learn, Session};
 
@@ -21,15 +21,17 @@ pub(crate) async fn execute_plan(
         let mut new = plan.calls.is_empty().then_some(0);
         for (idx, call) in plan.calls.iter().enumerate() {
             match call {
-                PlannedCall::Batch { items: chosen } => {
+                PlannedRequest::Batch { items: chosen } => {
                     // The plan depends only on the items and the server's limits, so a repeated
                     // call gives the same items the same keys.
                     let key = key.map(|key| format!("{key}-{idx}"));
                     let learned = learn_batch(runs, plan, items, chosen, key).await?;
                     *new.get_or_insert(0) += learned;
                 }
-                PlannedCall::Run { items: chosen } => learn_run(runs, plan, items, chosen).await?,
-                PlannedCall::Single { .. } => {}
+                PlannedRequest::Run { items: chosen } => {
+                    learn_run(runs, plan, items, chosen).await?
+                }
+                PlannedRequest::Single { .. } => {}
             }
         }
         Ok::<_, ClientError>(new)
@@ -38,7 +40,7 @@ pub(crate) async fn execute_plan(
     let mut has_leftover_attributes = sessions.has_leftover_attributes;
     let alone = async {
         for call in &plan.calls {
-            if let PlannedCall::Single { item } = call {
+            if let PlannedRequest::Single { item } = call {
                 learn_single(
                     &sessions.manual,
                     sessions.outlive,

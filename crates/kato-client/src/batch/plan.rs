@@ -31,7 +31,7 @@ pub enum BatchMode {
 /// One request. Numbers are positions in the list of items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum PlannedCall {
+pub enum PlannedRequest {
     /// All items in one `learn-batch`.
     Batch {
         /// The items, in order.
@@ -75,7 +75,7 @@ pub enum PlannedCall {
 #[non_exhaustive]
 pub struct BatchPlan {
     /// The requests. Runs and singles may be carried out at the same time, each kind in order.
-    pub calls: Vec<PlannedCall>,
+    pub calls: Vec<PlannedRequest>,
     /// The name of every item's pattern; `None` for those of fewer than two symbols.
     pub names: Vec<Option<PatternName>>,
 }
@@ -98,7 +98,7 @@ impl BatchPlan {
                 json_bytes(&items[idx])
             })
             .into_iter()
-            .map(|items| PlannedCall::Batch { items })
+            .map(|items| PlannedRequest::Batch { items })
             .collect(),
             BatchMode::Runs {
                 chunk_size,
@@ -110,7 +110,7 @@ impl BatchPlan {
                     learnable.partition(|idx| is_chunk(&items[*idx], chunk_size));
                 let mut calls: Vec<_> = pack(even, usize::MAX, max_events, |_| chunk_size)
                     .into_iter()
-                    .map(|items| PlannedCall::Run { items })
+                    .map(|items| PlannedRequest::Run { items })
                     .collect();
                 calls.extend(singles(&items, odd));
                 calls
@@ -126,13 +126,13 @@ impl BatchPlan {
 fn singles(
     items: &[BatchItem],
     chosen: impl IntoIterator<Item = usize>,
-) -> impl Iterator<Item = PlannedCall> {
+) -> impl Iterator<Item = PlannedRequest> {
     let (plain, attributed): (Vec<_>, Vec<_>) =
         chosen.into_iter().partition(|idx| is_plain(&items[*idx]));
     plain
         .into_iter()
         .chain(attributed)
-        .map(|item| PlannedCall::Single { item })
+        .map(|item| PlannedRequest::Single { item })
 }
 
 /// Groups items in order, as many as fit together.

@@ -22,7 +22,7 @@ use crate::session::Learn;
 use crate::{ClientError, KatoGeneration};
 
 /// Predictions as typed values.
-pub type Predictions = PredictionsAnswer<Prediction, FuturePotential>;
+pub type TypedPredictions = PredictionsAnswer<Prediction, FuturePotential>;
 
 impl KatoClient {
     /// Observes: adds an event to the short-term memory, if there is a symbol or a vector.
@@ -195,7 +195,7 @@ impl KatoClient {
     /// # Errors
     ///
     /// No connection; a refusal.
-    pub async fn predictions(&self) -> Result<Predictions, ClientError> {
+    pub async fn predictions(&self) -> Result<TypedPredictions, ClientError> {
         self.predictions_as().await
     }
 

@@ -1,7 +1,7 @@
 //! Batches: the same result as one by one, with fewer requests.
 
 use kato_client::ClientError;
-use kato_client::batch::{BatchMode, BatchPlan, PlannedCall};
+use kato_client::batch::{BatchMode, BatchPlan, PlannedRequest};
 use kato_client::calls::CallKind;
 use kato_client::protocol::extension::BatchItem;
 use proptest::collection::vec;
@@ -154,7 +154,7 @@ proptest! {
             let mut planned = Vec::new();
             for call in &plan.calls {
                 match call {
-                    PlannedCall::Batch { items: chosen } => {
+                    PlannedRequest::Batch { items: chosen } => {
                         prop_assert!(chosen.len() <= max_sequences);
                         let sequences = chosen.iter().map(|idx| sent[*idx].clone()).collect();
                         let request = kato_protocol::extension::LearnBatchRequest { sequences };
@@ -162,12 +162,12 @@ proptest! {
                         prop_assert!(bytes <= max_bytes || chosen.len() == 1, "{bytes}");
                         planned.extend(chosen);
                     }
-                    PlannedCall::Run { items: chosen } => {
+                    PlannedRequest::Run { items: chosen } => {
                         prop_assert!(chosen.len() * 3 <= max_bytes || chosen.len() == 1);
                         prop_assert!(chosen.iter().all(|idx| sent[*idx].events.len() == 3));
                         planned.extend(chosen);
                     }
-                    PlannedCall::Single { item } => planned.push(*item),
+                    PlannedRequest::Single { item } => planned.push(*item),
                     _ => unreachable!(),
                 }
             }

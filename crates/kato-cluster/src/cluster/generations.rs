@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{Cluster, Completed};
 use crate::ClusterError;
 use crate::blocking::{self, Scratch};
-use crate::generation::{Base, Generation, GenerationSummary, Tag, check_tag, is_digest};
+use crate::generation::{Base, GenerationSummary, PlanGeneration, Tag, check_tag, is_digest};
 use crate::marker::{MergeMarker, PlanWitness, plan_key, tag_key, witness_key};
 use crate::plan::{Plan, VERSION};
 use crate::record::{Created, decode};
@@ -114,8 +114,8 @@ impl Cluster {
     /// store meets.
     pub async fn diff(
         &self,
-        left: &Generation,
-        right: &Generation,
+        left: &PlanGeneration,
+        right: &PlanGeneration,
         scratch: &Path,
     ) -> Result<GenerationDifference, ClusterError> {
         let (left, right) = (self.resolve(left).await?, self.resolve(right).await?);
@@ -164,11 +164,11 @@ impl Cluster {
     }
 
     /// Reads the plan of the generation that is meant.
-    pub(super) async fn resolve(&self, generation: &Generation) -> Result<Plan, ClusterError> {
+    pub(super) async fn resolve(&self, generation: &PlanGeneration) -> Result<Plan, ClusterError> {
         let name = match generation {
-            Generation::Number(number) => return self.plan_of(*number).await,
-            Generation::Last => return self.last_plan().await,
-            Generation::Newest => {
+            PlanGeneration::Number(number) => return self.plan_of(*number).await,
+            PlanGeneration::Last => return self.last_plan().await,
+            PlanGeneration::Newest => {
                 let mut plan = self.last_plan().await?;
                 loop {
                     let generation = plan.generation();
@@ -179,7 +179,7 @@ impl Cluster {
                     }
                 }
             }
-            Generation::Named(name) => name,
+            PlanGeneration::Named(name) => name,
         };
         let unknown = || ClusterError::UnknownGeneration { name: name.clone() };
         if !is_digest(name) {

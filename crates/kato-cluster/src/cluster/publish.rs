@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kato_loader::{Counts, Cursor};
+use kato_loader::{Cursor, RecordCounts};
 use kato_scheduler::{Checkpoint, Counters};
 use kato_store::{EmbeddedStore, PatternStore as _};
 use serde_json::Value;
@@ -222,7 +222,7 @@ pub(super) fn checkpoint(plan: &Plan, tasks: &[TaskMarker]) -> Checkpoint {
     // Positions count from the beginning of the corpus, as the cursors of their tasks do.
     let (mut counters, mut counts) = match &plan.base {
         Some(base) => (base.counters, base.cursor.counts()),
-        None => (Counters::default(), Counts::default()),
+        None => (Counters::default(), RecordCounts::default()),
     };
     for task in tasks {
         counters.merge(&task.counters);

@@ -8,7 +8,7 @@ use std::task::Poll;
 
 use crate::support::{Chaos, Place, block, poll_once, retry, step};
 use kato_cluster::status::GIVEN_UP_AFTER;
-use kato_cluster::{Cluster, ClusterError, ExtendOptions, GcOptions, Generation, PlanOptions};
+use kato_cluster::{Cluster, ClusterError, ExtendOptions, GcOptions, PlanGeneration, PlanOptions};
 use kato_random::SplitMix64;
 use kato_store::slice::NameRanges;
 use object_store::memory::InMemory;
@@ -107,7 +107,7 @@ fn every_schedule_ends_as_one_machine() {
                 .with_retry(policy, pause)
                 .with_generation(generation)
         };
-        let cluster = open(Generation::Number(0));
+        let cluster = open(PlanGeneration::Number(0));
         let tasks = [1, 3, 4][(draw.next_u64() % 3) as usize];
         let ranges = [1, 2][(draw.next_u64() % 2) as usize];
         let mut options = PlanOptions::new(tasks);
@@ -157,7 +157,7 @@ fn every_schedule_ends_as_one_machine() {
         assert_eq!(place.publish(&cluster), expected[0], "seed {seed}");
         // Some are extended, once or twice; what was published stays as it is.
         let first = &cluster;
-        let cluster = open(Generation::Last);
+        let cluster = open(PlanGeneration::Last);
         for generation in 0..(draw.next_u64() % 5).saturating_sub(2) as usize {
             let tasks = [1, 2, 3][(draw.next_u64() % 3) as usize];
             for _ in 0..1 + draw.next_u64() % 2 {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kato_cluster::{Cluster, ClusterError, Generation, Plan, PlanOptions};
+use kato_cluster::{Cluster, ClusterError, Plan, PlanGeneration, PlanOptions};
 use kato_random::SplitMix64;
 use kato_store::slice::NameRanges;
 
@@ -180,7 +180,7 @@ fn a_plan_whose_making_was_cut_off_is_made_again() {
     assert_damaged(read(dir.path()), "plan.json", "again");
     let named = Cluster::open(dir.path().to_str().unwrap())
         .unwrap()
-        .with_generation(Generation::Number(0));
+        .with_generation(PlanGeneration::Number(0));
     assert_damaged(block(named.read_plan()), "plan.json", "again");
     let mut options = PlanOptions::new(3);
     options.ranges = NameRanges::new(2).unwrap();

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use kato_cluster::marker::Publication;
-use kato_cluster::{Cluster, ClusterError, Completed, ExtendOptions, Generation, PlanOptions};
+use kato_cluster::{Cluster, ClusterError, Completed, ExtendOptions, PlanGeneration, PlanOptions};
 use kato_store::slice::NameRanges;
 use object_store::memory::InMemory;
 
@@ -75,7 +75,7 @@ fn a_generation_is_what_one_machine_learns_of_all_corpora_one_after_the_other() 
             }
             // Those before are what they were.
             for (number, expected) in (0..).zip(&expected) {
-                cluster = cluster.with_generation(Generation::Number(number));
+                cluster = cluster.with_generation(PlanGeneration::Number(number));
                 assert_eq!(&place.publish(&cluster), expected);
             }
         }
@@ -91,13 +91,13 @@ fn generations_are_found_by_number_digest_and_tag() {
         matches!(error, ClusterError::NotPublished { generation: 0 }),
         "{error:?}"
     );
-    cluster = cluster.with_generation(Generation::Newest);
+    cluster = cluster.with_generation(PlanGeneration::Newest);
     let error = block(cluster.read_plan()).unwrap_err();
     assert!(
         matches!(error, ClusterError::NotPublished { .. }),
         "{error:?}"
     );
-    cluster = cluster.with_generation(Generation::Last);
+    cluster = cluster.with_generation(PlanGeneration::Last);
     place.publish(&cluster);
     assert!(block(cluster.tag("v1")).unwrap().by_this_call());
     assert!(!block(cluster.tag("v1")).unwrap().by_this_call());
@@ -113,12 +113,12 @@ fn generations_are_found_by_number_digest_and_tag() {
         (&digest, 1),
         (&digest.to_uppercase(), 1),
     ] {
-        cluster = cluster.with_generation(Generation::from_word(word));
+        cluster = cluster.with_generation(PlanGeneration::from_word(word));
         let plan = block(cluster.read_plan()).unwrap();
         assert_eq!(plan.generation(), number, "{word}");
     }
     for word in ["2", "v2", "00000000", "a/b"] {
-        cluster = cluster.with_generation(Generation::from_word(word));
+        cluster = cluster.with_generation(PlanGeneration::from_word(word));
         let error = block(cluster.read_plan()).unwrap_err();
         assert!(
             matches!(error, ClusterError::UnknownGeneration { .. }),
@@ -126,7 +126,7 @@ fn generations_are_found_by_number_digest_and_tag() {
         );
     }
     // A name stays where it is.
-    cluster = cluster.with_generation(Generation::Last);
+    cluster = cluster.with_generation(PlanGeneration::Last);
     work(&place, &cluster, 2);
     place.publish(&cluster);
     let error = block(cluster.tag("v1")).unwrap_err();
@@ -148,7 +148,7 @@ fn generations_are_compared_pattern_by_pattern() {
     let place = Place::new(false);
     let cluster = first(&place);
     block(place.extend(&cluster, 0, &ExtendOptions::new(2))).unwrap();
-    let sides = (Generation::Number(0), Generation::Number(1));
+    let sides = (PlanGeneration::Number(0), PlanGeneration::Number(1));
     let error = block(cluster.diff(&sides.0, &sides.1, place.scratch())).unwrap_err();
     assert!(error.to_string().contains("merges are not done"), "{error}");
     work(&place, &cluster, 2);

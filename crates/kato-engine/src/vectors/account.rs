@@ -18,7 +18,7 @@ pub struct VectorSearch {
     pub search_performed: bool,
     /// The measure of scores.
     #[serde(default)]
-    pub metric: Metric,
+    pub metric: VectorMetric,
     /// Which scores are better.
     #[serde(default)]
     pub score_direction: ScoreDirection,
@@ -30,7 +30,7 @@ pub struct VectorSearch {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Metric {
+pub enum VectorMetric {
     /// The Euclidean distance.
     #[default]
     Euclidean,
@@ -95,7 +95,7 @@ impl VectorSearch {
             query,
             requested_limit: limit,
             search_performed: found.is_some(),
-            metric: Metric::Euclidean,
+            metric: VectorMetric::Euclidean,
             score_direction: ScoreDirection::LowerIsBetter,
             matches,
         }

@@ -13,7 +13,7 @@ use crate::code_length::{Bits, Priced, TokenProbabilities};
 use crate::document::{Chunk, HeldOutDocument};
 use crate::heads::HeadRun;
 use crate::ngram::NgramModel;
-use crate::progress::Phase;
+use crate::progress::EvaluationPhase;
 use crate::unigram::Unigram;
 use crate::{Corpora, EvaluationError};
 
@@ -163,7 +163,7 @@ impl Passes<'_> {
                 }
                 let done = (part * QUESTIONS_AT_ONCE + questions.len()) as u64;
                 let passed = before + (behind - before) * done / n_asked;
-                self.report(Phase::Predictions, passed, Some(n_questions))?;
+                self.report(EvaluationPhase::Predictions, passed, Some(n_questions))?;
             }
             // Documents that the learner refused count as well, as they do in the survey's limit.
             n_documents += documents.len() as u64;

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::Passes;
 use crate::document::{Chunk, HeldOutDocument};
-use crate::progress::Phase;
+use crate::progress::EvaluationPhase;
 use crate::report::Coverage;
 use crate::{Corpora, EvaluationError, EvaluationOptions};
 
@@ -98,7 +98,7 @@ impl Passes<'_> {
                     merge(sum, part);
                 }
             }
-            self.report_bytes(Phase::Coverage, &loader)?;
+            self.report_bytes(EvaluationPhase::Coverage, &loader)?;
         }
         // Bad records are added at the end: they are no documents and do not use up the limit.
         survey.failed += loader.counts().bad;

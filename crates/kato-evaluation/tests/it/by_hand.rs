@@ -1,6 +1,6 @@
 //! A corpus so small that every number can be found with a pencil.
 
-use kato_evaluation::report::Share;
+use kato_evaluation::report::CountedShare;
 use kato_evaluation::{EvaluationOptions, EvaluationReport};
 
 use crate::support::Lab;
@@ -15,7 +15,7 @@ fn report() -> EvaluationReport {
         .unwrap()
 }
 
-fn of(share: Share) -> (u64, u64) {
+fn of(share: CountedShare) -> (u64, u64) {
     (share.count, share.of)
 }
 

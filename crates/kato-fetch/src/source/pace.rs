@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::FetchError;
-use crate::options::{Limits, Timeouts};
+use crate::options::{Timeouts, TransferLimits};
 
 /// What was received in the time that was spent waiting for it.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Pace {
 
 impl Pace {
     /// Creates the pace of a body of which nothing has come yet.
-    pub(super) fn new(timeouts: Timeouts, limits: Limits) -> Self {
+    pub(super) fn new(timeouts: Timeouts, limits: TransferLimits) -> Self {
         Self {
             // A silence of less than the whole idle time is allowed; a trickle must be told from it
             // before.
@@ -64,9 +64,9 @@ mod tests {
             idle: Duration::from_secs(20),
             ..Timeouts::default()
         };
-        let limits = Limits {
+        let limits = TransferLimits {
             least_rate: 100,
-            ..Limits::default()
+            ..TransferLimits::default()
         };
         Pace::new(timeouts, limits)
     }

@@ -9,7 +9,7 @@ use crate::cache::SEGMENT;
 use crate::figures::add;
 use crate::read::Opened;
 use crate::retry::{Attempts, unless_cancelled};
-use crate::{Cancel, FetchError};
+use crate::{CancellationToken, FetchError};
 
 /// Segments that are read at a time in a cached file.
 const SEGMENTS_AHEAD: usize = 2;
@@ -24,7 +24,12 @@ impl Drop for Ending {
 }
 
 /// Reads a file from `from` on, by the best way that its server offers, and ends the pipe.
-pub(super) async fn run(opened: Arc<Opened>, pipe: Arc<Pipe>, cancel: Cancel, from: u64) {
+pub(super) async fn run(
+    opened: Arc<Opened>,
+    pipe: Arc<Pipe>,
+    cancel: CancellationToken,
+    from: u64,
+) {
     let ending = Ending(pipe);
     let pipe = &ending.0;
     let work = async {

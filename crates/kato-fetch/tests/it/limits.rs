@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use kato_fetch::defaults::DEFAULT_RETRY;
-use kato_fetch::{FetchError, Fetcher, Limits, PrivateRedirects, RetryPolicy, Timeouts};
+use kato_fetch::{FetchError, Fetcher, PrivateRedirects, RetryPolicy, Timeouts, TransferLimits};
 use kato_hub_standin::{Dataset, Fault, HubStandin, PlainFile, Raw, When};
 
 use crate::support::{builder, list, noise, open, read_all};
@@ -91,7 +91,7 @@ fn a_listing_without_end_is_cut_at_the_limit() {
         .script("/api/datasets/me/corpus/tree/0a", page)
         .start()
         .unwrap();
-    let mut limits = Limits::default();
+    let mut limits = TransferLimits::default();
     limits.listing_bytes = 10_000;
     let fetcher = builder(&standin).with_limits(limits).build().unwrap();
     names(&failure(&fetcher, "hf://me/corpus"), "listing_bytes");
@@ -106,7 +106,7 @@ fn sizes_are_believed_up_to_the_limit() {
         .dataset(Dataset::new("me/c").file("train.txt", noise(5000, 1)))
         .start()
         .unwrap();
-    let mut limits = Limits::default();
+    let mut limits = TransferLimits::default();
     limits.file_bytes = 4999;
     let fetcher = builder(&standin).with_limits(limits).build().unwrap();
     names(&failure(&fetcher, &standin.file_url("a")), "file_bytes");

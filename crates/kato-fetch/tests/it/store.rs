@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use kato_fetch::{FetchError, Fetcher, Limits, Location};
+use kato_fetch::{FetchError, Fetcher, Location, TransferLimits};
 use kato_hub_standin::{Fault, HubStandin, Raw, When};
 
 use crate::support::{builder, fetcher, list, names, noise, open, read_all, timeouts};
@@ -281,7 +281,7 @@ fn lists_of_objects_are_bounded() {
         })
         .start()
         .unwrap();
-    let mut limits = Limits::default();
+    let mut limits = TransferLimits::default();
     limits.listing_bytes = 20_000;
     let fetcher = builder(&standin).with_limits(limits).build().unwrap();
     for (location, expected) in [

@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::time::{Duration, Instant};
 
-use kato_fetch::{Cancel, FetchError, Fetcher};
+use kato_fetch::{CancellationToken, FetchError, Fetcher};
 use kato_hub_standin::{Fault, HubStandin, PlainFile, When};
 
 use crate::support::{builder, eager, fetcher, noise, open, read_all, timeouts};
@@ -45,7 +45,7 @@ fn cancelling_ends_reads_that_block_and_those_to_come() {
     let reader = open(&fetcher, &standin.file_url("a"));
     standin.forget_requests();
     standin.add_fault("/files/", When::Always, Fault::Stall);
-    let cancel = Cancel::new();
+    let cancel = CancellationToken::new();
     let cancelled = reader.clone().with_cancel(&cancel);
     let mut stream = cancelled.stream(0);
     let started = Instant::now();

@@ -9,7 +9,7 @@ use std::path::Path;
 use super::blocks::{ALIGNMENT, Blocks};
 use super::random::Random;
 use crate::Allowance;
-use crate::figure::Method;
+use crate::figure::MeasurementMethod;
 
 /// Bytes of a block in sequential access.
 pub(crate) const LARGE: usize = 1 << 20;
@@ -22,7 +22,7 @@ pub(crate) struct BlockFile {
     file: File,
     blocks: Blocks,
     random: Random,
-    pub(crate) method: Method,
+    pub(crate) method: MeasurementMethod,
     /// Reason why the method is not direct; empty where it is.
     pub(crate) note: String,
     /// Bytes that have been filled.
@@ -53,11 +53,11 @@ impl BlockFile {
         // Some file systems take the flag and refuse the first access, so one is tried. What it
         // wrote is written over when the file is filled.
         let probe = file.write_all_at(blocks.get_mut(ALIGNMENT), 0);
-        if method == Method::Direct && probe.is_err() {
+        if method == MeasurementMethod::Direct && probe.is_err() {
             disable_direct(&file).map_err(|error| failure_reason(&error))?;
             file.write_all_at(blocks.get(ALIGNMENT), 0)
                 .map_err(|error| failure_reason(&error))?;
-            (method, note) = (Method::Cached, REFUSED.to_owned());
+            (method, note) = (MeasurementMethod::Cached, REFUSED.to_owned());
         } else {
             // Through the cache a failure is one of the disk.
             probe.map_err(|error| failure_reason(&error))?;
@@ -144,7 +144,7 @@ impl BlockFile {
         // Pages that are not written yet cannot be dropped.
         self.flush()?;
         #[cfg(target_os = "linux")]
-        if self.method != Method::Direct {
+        if self.method != MeasurementMethod::Direct {
             rustix::fs::fadvise(&self.file, 0, None, rustix::fs::Advice::DontNeed)
                 .map_err(|error| failure_reason(&error.into()))?;
         }
@@ -178,7 +178,7 @@ const REFUSED: &str = "the file system refuses direct access";
 
 /// Turns on direct access, and returns the method with its note.
 #[cfg(target_os = "linux")]
-fn enable_direct(file: &File) -> (Method, String) {
+fn enable_direct(file: &File) -> (MeasurementMethod, String) {
     use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fstatfs};
 
     // tmpfs and ramfs, by their magic numbers. They take the flag, and have no device to go to.
@@ -186,12 +186,12 @@ fn enable_direct(file: &File) -> (Method, String) {
     let kind = fstatfs(file).map(|stat| stat.f_type as u64);
     if kind.is_ok_and(|kind| IN_MEMORY.contains(&kind)) {
         let note = "the file system lies in memory: name a directory on a disk with `directory`";
-        return (Method::Cached, note.to_owned());
+        return (MeasurementMethod::Cached, note.to_owned());
     }
     let set = fcntl_getfl(file).and_then(|flags| fcntl_setfl(file, flags | OFlags::DIRECT));
     match set {
-        Ok(()) => (Method::Direct, String::new()),
-        Err(_) => (Method::Cached, REFUSED.to_owned()),
+        Ok(()) => (MeasurementMethod::Direct, String::new()),
+        Err(_) => (MeasurementMethod::Cached, REFUSED.to_owned()),
     }
 }
 
@@ -205,9 +205,9 @@ fn disable_direct(file: &File) -> io::Result<()> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn enable_direct(_: &File) -> (Method, String) {
+fn enable_direct(_: &File) -> (MeasurementMethod, String) {
     (
-        Method::Cached,
+        MeasurementMethod::Cached,
         "direct access is asked for on Linux only".to_owned(),
     )
 }

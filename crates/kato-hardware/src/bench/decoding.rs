@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::random::Random;
 use super::text::Words;
 use crate::Allowance;
-use crate::figure::{Measured, Method, Unit};
+use crate::figure::{Measured, MeasurementMethod, Unit};
 use crate::meter::{Meter, figure, windows};
 
 /// Documents in the input.
@@ -48,6 +48,6 @@ pub(crate) fn measure(allowance: &Allowance, seed: u64) -> Measured {
             }
             Ok::<_, String>(bytes as f64)
         })?;
-        Ok(meter.rate(Unit::MegabytesPerSecond, Method::Direct, &found))
+        Ok(meter.rate(Unit::MegabytesPerSecond, MeasurementMethod::Direct, &found))
     })
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::block_file::{BlockFile, LARGE, SMALL};
 use super::room;
 use crate::Allowance;
-use crate::figure::{Finding, Measured, Method, Unit};
+use crate::figure::{Finding, Measured, MeasurementMethod, Unit};
 use crate::meter::{Meter, NO_TIME, figure, latencies, windows, windows_with_preparation};
 
 /// Figures of the disk below the directory, with one operation in flight at a time, in a file that
@@ -82,7 +82,7 @@ impl DiskResults {
         // First whether a file can be made: a directory that is not there has no room either.
         let mut file = BlockFile::create(directory, seed)?;
         let mut bytes = room::in_directory(directory, wanted)?;
-        if file.method == Method::Cached {
+        if file.method == MeasurementMethod::Cached {
             // Such a file may lie in memory, of which it is to take less.
             bytes = bytes.min(wanted / 4).max(room::MIN_FILE_BYTES);
         }
@@ -175,7 +175,7 @@ pub(crate) fn sequential_write(
             work += LARGE as u64;
             // The cache is not the disk: what it took is flushed within the same window. Flushing
             // after every block would measure the latency of flushes instead.
-            if file.method == Method::Direct {
+            if file.method == MeasurementMethod::Direct {
                 break;
             }
             if work >= UNFLUSHED {
@@ -218,7 +218,7 @@ pub(crate) fn random(
             seconds.push(start.elapsed().as_secs_f64());
             Ok::<_, String>(1.0)
         })?;
-        if file.method != Method::Direct {
+        if file.method != MeasurementMethod::Direct {
             // Unflushed writes would slow down what is measured next.
             file.flush()?;
         }
@@ -254,7 +254,11 @@ fn flushes(allowance: &Allowance, file: &mut BlockFile) -> Result<Measured, Stri
     let is_real = seconds
         .iter()
         .all(|seconds| *seconds >= Duration::from_micros(1).as_secs_f64());
-    let method = if is_real { file.method } else { Method::Cached };
+    let method = if is_real {
+        file.method
+    } else {
+        MeasurementMethod::Cached
+    };
     Ok(meter.latency(method, &seconds))
 }
 

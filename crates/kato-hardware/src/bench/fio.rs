@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::block_file::{BlockFile, LARGE};
 use super::blocks::ALIGNMENT;
 use super::disk::{random, sequential_read, sequential_write};
-use crate::figure::{Measured, Method};
+use crate::figure::{Measured, MeasurementMethod};
 use crate::statistics::{percentiles, spread};
 use crate::{Allowance, Cancellation};
 
@@ -102,7 +102,7 @@ fn disk_figures_are_those_of_fio() {
     let allowance =
         |seconds: f64| Allowance::new(Duration::from_secs_f64(seconds), &Cancellation::new());
     let mut ours = BlockFile::from_file(open(), 1).unwrap();
-    if ours.method != Method::Direct {
+    if ours.method != MeasurementMethod::Direct {
         let place = dir.path().display();
         pass_over(&format!("no direct access in {place}: {}", ours.note));
         return;

@@ -46,7 +46,7 @@ mod measured {
 
     use super::KatoResults;
     use crate::Allowance;
-    use crate::figure::{Measured, Method};
+    use crate::figure::{Measured, MeasurementMethod};
     use crate::meter::{Meter, figure};
 
     /// Round trips after which the distribution is known well enough.
@@ -87,7 +87,7 @@ mod measured {
                 ask(&client, &url).await?;
                 seconds.push(start.elapsed().as_secs_f64());
             }
-            Ok(meter.latency(Method::Direct, &seconds))
+            Ok(meter.latency(MeasurementMethod::Direct, &seconds))
         })
     }
 

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::Allowance;
-use crate::figure::{Measured, Method};
+use crate::figure::{Measured, MeasurementMethod};
 use crate::meter::{Meter, figure, latencies};
 
 /// Bytes of a message: a small request.
@@ -23,7 +23,7 @@ pub(crate) fn measure(allowance: &Allowance) -> Measured {
         let seconds = round_trips(allowance).map_err(|error| {
             format!("no connection inside the machine ({error}): see the loopback interface")
         })?;
-        Ok(meter.latency(Method::Direct, &seconds))
+        Ok(meter.latency(MeasurementMethod::Direct, &seconds))
     })
 }
 

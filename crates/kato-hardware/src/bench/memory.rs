@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cores::run_on_cores;
 use crate::Allowance;
-use crate::figure::{Figure, Finding, Measured, Method, Unit};
+use crate::figure::{Finding, Measured, MeasuredFigure, MeasurementMethod, Unit};
 use crate::meter::{Meter, figure, windows};
 
 /// Memory bandwidth: bytes read and bytes written, added up, in arrays that together are at least
@@ -85,7 +85,7 @@ impl MemoryResults {
         }
     }
 
-    pub(crate) fn entries(&self) -> Vec<(&'static str, &Finding<Figure>)> {
+    pub(crate) fn entries(&self) -> Vec<(&'static str, &Finding<MeasuredFigure>)> {
         vec![
             ("copy, one core", &self.copy_one_core),
             ("triad, one core", &self.triad_one_core),
@@ -108,9 +108,9 @@ fn measured(
     let bytes = arrays.iter().map(|arrays| lock(arrays).bytes());
     let bytes: u64 = bytes.sum();
     let method = if bytes >= 2 * machine.cache.unwrap_or(USUAL_CACHE) {
-        Method::Direct
+        MeasurementMethod::Direct
     } else {
-        Method::Cached
+        MeasurementMethod::Cached
     };
     let meter = Meter::start().note(note(bytes, machine.cache));
     let next = AtomicUsize::new(0);
@@ -246,7 +246,7 @@ mod tests {
             let found = MemoryResults::measure(&allowance, machine);
             found.copy_all_cores.known().cloned()
         });
-        assert_eq!(measured.unwrap().validity.method, Method::Cached);
+        assert_eq!(measured.unwrap().validity.method, MeasurementMethod::Cached);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use sha1::{Digest, Sha1};
 use super::cores::run_on_cores;
 use super::random::Random;
 use crate::Allowance;
-use crate::figure::{Finding, Measured, Method, Unit};
+use crate::figure::{Finding, Measured, MeasurementMethod, Unit};
 use crate::meter::{Meter, figure, windows};
 
 /// Names a second: SHA-1 over a pattern's text. The text of 5 tokens has 70 bytes, two blocks of
@@ -53,7 +53,7 @@ impl NamingResults {
                     gate.wait()?;
                     windows(allowance, || Ok(name(&mut text)))
                 })?;
-                Ok(meter.rate(Unit::PerSecond, Method::Direct, &found))
+                Ok(meter.rate(Unit::PerSecond, MeasurementMethod::Direct, &found))
             })
         };
         Self {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rustix::fs::statvfs;
 
-use crate::detect::limits::Limits;
+use crate::detect::limits::SystemLimits;
 
 /// Part of the free room that a measurement takes: one in so many.
 const SHARE: u64 = 4;
@@ -27,7 +27,7 @@ pub(crate) fn in_directory(directory: &Path, wanted: u64) -> Result<u64, String>
     })?;
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
     // A write beyond this limit ends the process by a signal.
-    let limits = Limits::read(Path::new("/"));
+    let limits = SystemLimits::read(Path::new("/"));
     let limit = limits.file_bytes.known().copied().flatten();
     choose(free, limit, wanted).map_err(|reason| format!("{place}: {reason}"))
 }

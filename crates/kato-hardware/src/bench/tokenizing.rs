@@ -18,7 +18,7 @@ mod measured {
     use crate::Allowance;
     use crate::bench::random::Random;
     use crate::bench::text::Words;
-    use crate::figure::{Measured, Method, Unit};
+    use crate::figure::{Measured, MeasurementMethod, Unit};
     use crate::meter::{Meter, WINDOW, figure};
 
     /// Bytes of text of a call: one document.
@@ -69,7 +69,7 @@ mod measured {
                     _ => windows.push((bytes, seconds)),
                 }
             }
-            Ok(meter.rate(Unit::MegabytesPerSecond, Method::Warm, &windows))
+            Ok(meter.rate(Unit::MegabytesPerSecond, MeasurementMethod::Warm, &windows))
         })
     }
 }

@@ -24,7 +24,7 @@ pub struct CpuFacts {
     /// Cores that this process may use, by its affinity and quotas. Never below 1.
     pub usable_cores: Finding<u64>,
     /// Caches, from the smallest level.
-    pub caches: Finding<Vec<Cache>>,
+    pub caches: Finding<Vec<CpuCache>>,
     /// Instructions that the processor has, of those that matter here:
     /// [`FEATURES`](CpuFacts::FEATURES).
     pub features: Finding<Vec<String>>,
@@ -35,7 +35,7 @@ pub struct CpuFacts {
 /// A level of cache.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Cache {
+pub struct CpuCache {
     /// From 1, nearest to the core.
     pub level: u8,
     /// `Data`, `Instruction` or `Unified`.
@@ -146,7 +146,7 @@ fn features() -> Finding<Vec<String>> {
 
 /// Reads the caches that Linux lists: one directory for each core and cache, with the list of cores
 /// that share it.
-fn caches(cpus: &Path) -> Finding<Vec<Cache>> {
+fn caches(cpus: &Path) -> Finding<Vec<CpuCache>> {
     let mut instances: BTreeMap<(u8, String, u64), Vec<String>> = BTreeMap::new();
     let Ok(entries) = fs::read_dir(cpus) else {
         return Finding::unknown("caches are read from /sys, which only Linux has");
@@ -178,7 +178,7 @@ fn caches(cpus: &Path) -> Finding<Vec<Cache>> {
     }
     let caches = instances
         .into_iter()
-        .map(|((level, kind, bytes), shared)| Cache {
+        .map(|((level, kind, bytes), shared)| CpuCache {
             level,
             kind,
             bytes,
@@ -228,7 +228,7 @@ mod tests {
                 }
             }
         }
-        let cache = |level, kind: &str, bytes, instances| Cache {
+        let cache = |level, kind: &str, bytes, instances| CpuCache {
             level,
             kind: kind.to_owned(),
             bytes,

@@ -11,7 +11,7 @@ use crate::figure::Finding;
 /// Limits below what the hardware has. `Known(None)` is "no limit".
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Limits {
+pub struct SystemLimits {
     /// Version of the control groups: `v1`, `v2`, or `v1 and v2`; `None` outside any.
     pub cgroup_version: Finding<Option<String>>,
     /// Memory of the control group, in bytes, the smallest on the way up.
@@ -28,7 +28,7 @@ pub struct Limits {
     pub address_space_bytes: Finding<Option<u64>>,
 }
 
-impl Limits {
+impl SystemLimits {
     /// Reads the limits; `root` is the directory in which the system's files begin.
     pub(crate) fn read(root: &Path) -> Self {
         if !root.join("proc/self").exists() {
@@ -111,14 +111,27 @@ mod tests {
     fn groups_that_cannot_be_read_are_not_taken_for_no_limit() {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(root.path().join("proc/self")).unwrap();
-        assert_eq!(Limits::read(root.path()).memory_bytes, Finding::Known(None));
+        assert_eq!(
+            SystemLimits::read(root.path()).memory_bytes,
+            Finding::Known(None)
+        );
         std::fs::write(root.path().join("proc/self/cgroup"), "0::/\n").unwrap();
-        assert!(Limits::read(root.path()).memory_bytes.reason().is_some());
+        assert!(
+            SystemLimits::read(root.path())
+                .memory_bytes
+                .reason()
+                .is_some()
+        );
     }
 
     #[test]
     fn a_system_without_proc_has_unknown_limits() {
         let root = tempfile::tempdir().unwrap();
-        assert!(Limits::read(root.path()).memory_bytes.reason().is_some());
+        assert!(
+            SystemLimits::read(root.path())
+                .memory_bytes
+                .reason()
+                .is_some()
+        );
     }
 }

@@ -1,11 +1,11 @@
 //! The model of predictions: the cost of a sample in every resource, by measured rates
 //! (`docs/costs.md`).
 
-use super::{Backend, Demand, Range, Resource, SpeedForecast, Workload};
+use super::{BottleneckResource, Demand, PredictedRange, SpeedForecast, Workload, WorkloadStore};
 use crate::HardwareProfile;
 use crate::bench::naming::NAME;
 use crate::bench::store::LENGTHS;
-use crate::figure::{Figure, Finding, Measured};
+use crate::figure::{Finding, Measured, MeasuredFigure};
 
 /// Bytes of a token in the text that is hashed, with what surrounds it.
 const TOKEN: f64 = 13.0;
@@ -62,7 +62,7 @@ pub(super) fn predict(profile: &HardwareProfile, workload: &Workload) -> SpeedFo
         bottleneck: rate.clone().map(|_| {
             demands
                 .first()
-                .map_or(Resource::Processor, |demand| demand.resource)
+                .map_or(BottleneckResource::Processor, |demand| demand.resource)
         }),
         seconds: rate
             .clone()
@@ -78,7 +78,11 @@ pub(super) fn predict(profile: &HardwareProfile, workload: &Workload) -> SpeedFo
 ///
 /// Threads that overlap fully are as fast as the busiest resource; threads that never do take the
 /// sum.
-fn rate(backend: Backend, times: &[(Resource, f64)], spread: f64) -> Finding<Range> {
+fn rate(
+    backend: WorkloadStore,
+    times: &[(BottleneckResource, f64)],
+    spread: f64,
+) -> Finding<PredictedRange> {
     let sum: f64 = times.iter().map(|(_, seconds)| seconds).sum();
     let most = times
         .iter()
@@ -91,12 +95,12 @@ fn rate(backend: Backend, times: &[(Resource, f64)], spread: f64) -> Finding<Ran
     Finding::Known(match backend {
         // Each call waits for the one before it: nothing overlaps. The ends are the most and the
         // least that a call may cost.
-        Backend::Kato => Range {
+        WorkloadStore::Kato => PredictedRange {
             low: 1.0 / (sum * LEARN_AT_MOST / LEARN * (1.0 + spread)),
             expected: 1.0 / sum,
             high: LEARN / sum * (1.0 + spread),
         },
-        Backend::Embedded | Backend::MongoDb => Range {
+        WorkloadStore::Embedded | WorkloadStore::MongoDb => PredictedRange {
             // Expected is a full overlap, and the upper end adds the errors to it. The lower end is
             // a run in which nothing overlaps, less the errors.
             low: 1.0 / (sum * off),
@@ -112,7 +116,7 @@ fn warnings(profile: &HardwareProfile, workload: &Workload, stored: Option<&u64>
     let disks = profile.disks.known().map_or(&[][..], Vec::as_slice);
     // The disk that was measured is the one that data will be written to.
     let disk = disks.iter().find(|disk| disk.is_measured);
-    let is_embedded = workload.backend == Backend::Embedded;
+    let is_embedded = workload.backend == WorkloadStore::Embedded;
     if let (Some(disk), Some(stored), true) = (disk, stored, is_embedded)
         && *stored > disk.free_bytes
     {
@@ -144,7 +148,7 @@ struct Inputs<'a> {
 
 impl Inputs<'_> {
     /// Returns the seconds of each resource for one sample; meaningless when a figure was missing.
-    fn times(&mut self, workload: &Workload, calls: &[u64]) -> Vec<(Resource, f64)> {
+    fn times(&mut self, workload: &Workload, calls: &[u64]) -> Vec<(BottleneckResource, f64)> {
         let benchmarks = &self.profile.benchmarks;
         let tokens = workload.tokens_per_sample as f64;
         let text = tokens * workload.bytes_per_token;
@@ -153,15 +157,15 @@ impl Inputs<'_> {
         let tokenizing = self.value("tokenizing", &benchmarks.tokenizing) * 1e6;
         let tokenizing = text / tokenizing;
         match workload.backend {
-            Backend::Kato => {
+            WorkloadStore::Kato => {
                 let health = &benchmarks.kato.health_latency;
                 let health = self.value("a KATO server's round trip", health) / 1e6;
                 vec![
-                    (Resource::Loader, loader + tokenizing),
-                    (Resource::Server, n_calls as f64 * health * LEARN),
+                    (BottleneckResource::Loader, loader + tokenizing),
+                    (BottleneckResource::Server, n_calls as f64 * health * LEARN),
                 ]
             }
-            Backend::Embedded => {
+            WorkloadStore::Embedded => {
                 let cores = self.cores();
                 let stage = self.staging(workload, calls);
                 let work = loader + tokenizing + self.naming(workload, calls) + stage;
@@ -176,20 +180,20 @@ impl Inputs<'_> {
                 let commit = self.value("commit latency", commit) / 1e6;
                 let commits = commit / COMMIT_INTERVAL * processor.max(disk).max(loader);
                 vec![
-                    (Resource::Processor, processor),
-                    (Resource::Loader, loader),
-                    (Resource::Disk, disk + commits),
+                    (BottleneckResource::Processor, processor),
+                    (BottleneckResource::Loader, loader),
+                    (BottleneckResource::Disk, disk + commits),
                 ]
             }
-            Backend::MongoDb => {
+            WorkloadStore::MongoDb => {
                 let cores = self.cores();
                 let work = loader + tokenizing + self.naming(workload, calls);
                 let upserts = &benchmarks.mongodb.bulk_upsert;
                 let upserts = self.value("upserts into MongoDB", upserts);
                 vec![
-                    (Resource::Processor, work / cores),
-                    (Resource::Loader, loader),
-                    (Resource::Database, n_calls as f64 / upserts),
+                    (BottleneckResource::Processor, work / cores),
+                    (BottleneckResource::Loader, loader),
+                    (BottleneckResource::Database, n_calls as f64 / upserts),
                 ]
             }
         }
@@ -198,7 +202,7 @@ impl Inputs<'_> {
     /// Returns the value of a figure, or 1 where it is missing, so that quotients stay finite.
     fn value(&mut self, name: &str, measured: &Measured) -> f64 {
         match measured {
-            Finding::Known(Figure {
+            Finding::Known(MeasuredFigure {
                 value, validity, ..
             }) => {
                 // Latencies have tails that a run averages out; half of the distance between the
@@ -264,7 +268,7 @@ impl Inputs<'_> {
             spread: 0.0,
         };
         let bytes = inputs.bytes_per_sample(workload, calls) * workload.dataset_size as f64;
-        if workload.backend != Backend::Embedded {
+        if workload.backend != WorkloadStore::Embedded {
             return Finding::unknown("told for the embedded store only");
         }
         if inputs.missing.is_empty() {

@@ -9,11 +9,11 @@ use crate::HardwareError;
 /// A training to be predicted.
 ///
 /// ```
-/// use kato_hardware::prediction::{Backend, Workload};
+/// use kato_hardware::prediction::{WorkloadStore, Workload};
 ///
 /// let workload = Workload::of_samples(1_000_000).with_chunk_size(8).with_levels(4)
 ///     .with_tokens_per_sample(120)
-///     .with_backend(Backend::MongoDb);
+///     .with_backend(WorkloadStore::MongoDb);
 /// assert_eq!(workload.calls(), [15, 2, 1, 0]);
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,14 +30,14 @@ pub struct Workload {
     /// Bytes of text for each token. Default 4.3, as of English text with GPT-2.
     pub bytes_per_token: f64,
     /// The store that patterns are written to. Default: the embedded store.
-    pub backend: Backend,
+    pub backend: WorkloadStore,
 }
 
 /// The store that patterns are written to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Backend {
+pub enum WorkloadStore {
     /// The embedded store, in process.
     #[default]
     Embedded,
@@ -62,7 +62,7 @@ impl Workload {
             num_nodes: 4,
             tokens_per_sample: 100,
             bytes_per_token: 4.3,
-            backend: Backend::default(),
+            backend: WorkloadStore::default(),
         }
     }
 
@@ -96,7 +96,7 @@ impl Workload {
 
     /// Sets the store that patterns are written to.
     #[must_use]
-    pub fn with_backend(mut self, backend: Backend) -> Self {
+    pub fn with_backend(mut self, backend: WorkloadStore) -> Self {
         self.backend = backend;
         self
     }
@@ -175,7 +175,7 @@ impl Workload {
     }
 }
 
-impl fmt::Display for Backend {
+impl fmt::Display for WorkloadStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Embedded => "embedded store",

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::detect;
-use crate::facts::{Cache, Gpu, StorageKind};
-use crate::figure::{Figure, Method, Percentiles, Unit, Validity};
+use crate::facts::{CpuCache, Gpu, StorageKind};
+use crate::figure::{MeasuredFigure, MeasurementMethod, Percentiles, Unit, Validity};
 
 /// Returns a figure with little spread.
 pub(crate) fn figure(value: f64, unit: Unit) -> Measured {
-    Finding::Known(Figure {
+    Finding::Known(MeasuredFigure {
         value,
         unit,
         percentiles: (unit == Unit::Microseconds).then_some(Percentiles {
@@ -19,7 +19,7 @@ pub(crate) fn figure(value: f64, unit: Unit) -> Measured {
             max: value * 4.0,
         }),
         validity: Validity {
-            method: Method::Direct,
+            method: MeasurementMethod::Direct,
             samples: 120,
             spread: Some(0.04),
             steal: Some(0.0),
@@ -104,7 +104,7 @@ pub(crate) fn profile() -> HardwareProfile {
             physical_cores: Finding::Known(8),
             logical_cores: Finding::Known(16),
             usable_cores: Finding::Known(8),
-            caches: Finding::Known(vec![Cache {
+            caches: Finding::Known(vec![CpuCache {
                 level: 3,
                 kind: "Unified".to_owned(),
                 bytes: 32 << 20,
@@ -118,10 +118,10 @@ pub(crate) fn profile() -> HardwareProfile {
             &memory.clone().map(|memory| memory.total_bytes),
         ),
         memory,
-        limits: Limits {
+        limits: SystemLimits {
             cpu_quota: Finding::Known(Some(8.0)),
             memory_bytes: Finding::Known(None),
-            ..Limits::unknown(silent)
+            ..SystemLimits::unknown(silent)
         },
         disks: Finding::Known(vec![DiskFacts {
             mount: PathBuf::from("/data"),

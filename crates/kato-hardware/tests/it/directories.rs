@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use kato_hardware::HardwareProfile;
-use kato_hardware::figure::Method;
+use kato_hardware::figure::MeasurementMethod;
 use kato_hardware::prediction::Workload;
 use kato_test_needs::pass_over;
 
@@ -113,7 +113,7 @@ fn a_disk_in_memory_passes_for_no_disk() {
     };
     let profile = short(&mount.path()).build().unwrap().analyze_full();
     let write = profile.benchmarks.disk.sequential_write.known().unwrap();
-    assert_eq!(write.validity.method, Method::Cached);
+    assert_eq!(write.validity.method, MeasurementMethod::Cached);
     assert!(
         write
             .validity

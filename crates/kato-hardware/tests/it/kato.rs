@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use kato_hardware::HardwareProfile;
 use kato_hardware::figure::Measured;
-use kato_hardware::prediction::{Backend, Workload};
+use kato_hardware::prediction::{Workload, WorkloadStore};
 
 use crate::support::{closed_port, reason, short, stand_in};
 
@@ -51,7 +51,7 @@ fn a_known_delay_is_recovered() {
     let workload = Workload::of_samples(1000)
         .with_chunk_size(8)
         .with_levels(4)
-        .with_backend(Backend::Kato);
+        .with_backend(WorkloadStore::Kato);
     let prediction = profile.predict(&workload).unwrap();
     // 16 calls a sample, twice the delay each.
     assert_eq!(prediction.calls.iter().sum::<u64>(), 16);

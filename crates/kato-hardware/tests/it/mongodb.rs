@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use kato_hardware::HardwareProfile;
-use kato_hardware::prediction::{Backend, Workload};
+use kato_hardware::prediction::{Workload, WorkloadStore};
 use kato_hardware::results::MongoResults;
 use kato_hardware::step::{Step, StepEvent};
 use kato_mongo_server::{MongoServer, ServerOptions, is_installed};
@@ -88,7 +88,7 @@ fn figures_are_measured_in_a_database_that_is_gone_afterwards() {
     let workload = Workload::of_samples(1000)
         .with_chunk_size(8)
         .with_levels(4)
-        .with_backend(Backend::MongoDb);
+        .with_backend(WorkloadStore::MongoDb);
     assert!(
         profile
             .predict(&workload)

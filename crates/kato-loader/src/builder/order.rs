@@ -58,7 +58,7 @@ impl StreamingDatasetLoaderBuilder {
     /// Reads one side of a split and leaves out the documents of the other. Default: all documents.
     ///
     /// Documents that are left out count: indices, cursor and
-    /// [`Counts::documents`](crate::Counts::documents) are those of the whole corpus, whose
+    /// [`RecordCounts::documents`](crate::RecordCounts::documents) are those of the whole corpus, whose
     /// identity is the same on both sides.
     #[must_use]
     pub fn with_split(mut self, split: Split) -> Self {

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use crate::{
-    BadRecord, Counts, Document, OnBadRecord, Order, StreamingDatasetLoader,
+    BadRecord, Document, OnBadRecord, Order, RecordCounts, StreamingDatasetLoader,
     StreamingDatasetLoaderBuilder, TextUnit,
 };
 
@@ -55,7 +55,7 @@ pub(super) struct Corpus {
 pub(super) struct Read {
     pub(super) documents: Vec<Document>,
     pub(super) ledger: Vec<BadRecord>,
-    pub(super) counts: Counts,
+    pub(super) counts: RecordCounts,
 }
 
 impl Corpus {

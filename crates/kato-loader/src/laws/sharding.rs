@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::corpus::{corpora, orders, read, workers};
-use crate::{Counts, Shard};
+use crate::{RecordCounts, Shard};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
@@ -38,7 +38,7 @@ proptest! {
         all.by_ref().for_each(drop);
         // A corpus with damage may end without having been read to its end.
         prop_assume!(all.is_exhausted());
-        let mut counts = Counts::default();
+        let mut counts = RecordCounts::default();
         for index in 0..count {
             let mut shard = open().with_shard(Shard::new(index, count)).build().unwrap();
             shard.by_ref().for_each(drop);

@@ -16,7 +16,7 @@ use crate::support::{Folder, builder, gzip, zstd};
 struct Run {
     documents: Vec<Document>,
     ledger: Vec<BadRecord>,
-    counts: Option<kato_loader::Counts>,
+    counts: Option<kato_loader::RecordCounts>,
 }
 
 impl Run {

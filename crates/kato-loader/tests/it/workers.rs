@@ -296,7 +296,7 @@ impl std::io::Read for Slow {
 fn a_slow_stream_is_no_work_of_who_reads_it() {
     let probe = kato_probe::Probe::on(["load"]);
     let thread = probe.thread("load");
-    kato_probe::thread::set(kato_probe::State::Busy);
+    kato_probe::thread::set(kato_probe::ThreadState::Busy);
     let loader = builder()
         .with_reader("a.txt", Slow(10))
         .with_text_unit(kato_loader::TextUnit::Line)

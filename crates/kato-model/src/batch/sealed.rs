@@ -17,7 +17,7 @@ pub struct SealedBatch {
 /// A symbol of a pattern of a [`SealedBatch`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SealedSymbol {
-    /// Text, by its rank in [`NodeView::dictionary`].
+    /// Text, by its rank in [`SealedNodeView::dictionary`].
     Literal(u32),
     /// The name of the node below's pattern with this rank.
     Child(u32),
@@ -79,8 +79,8 @@ impl SealedBatch {
     ///
     /// When there is no such node.
     #[must_use]
-    pub fn node(&self, node_idx: usize) -> NodeView<'_> {
-        NodeView {
+    pub fn node(&self, node_idx: usize) -> SealedNodeView<'_> {
+        SealedNodeView {
             batch: &self.batch,
             learned: &self.batch.nodes[node_idx],
             sealed: &self.nodes[node_idx],
@@ -270,14 +270,14 @@ fn sort_by_name(names: &[PatternName], keys: &mut Vec<(u64, u32)>) {
     }
 }
 
-/// Patterns that [`NodeView::for_each`] takes at a time: enough that a processor waits for many of
+/// Patterns that [`SealedNodeView::for_each`] takes at a time: enough that a processor waits for many of
 /// them at once, and few enough for its first cache.
 const GROUP_PATTERNS: usize = 128;
 
 /// A symbol of a pattern of a [`SealedBatch`] that means the same in every batch of the same texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NamedSymbol {
-    /// Text, by its rank in [`NodeView::dictionary`].
+    /// Text, by its rank in [`SealedNodeView::dictionary`].
     Literal(u32),
     /// The name of a pattern of the node below.
     Name(PatternName),
@@ -285,7 +285,7 @@ pub enum NamedSymbol {
 
 /// Everything that one node learned in a [`SealedBatch`].
 #[derive(Debug, Clone, Copy)]
-pub struct NodeView<'a> {
+pub struct SealedNodeView<'a> {
     batch: &'a LearnBatch,
     learned: &'a NodeBatch,
     sealed: &'a SealedNode,
@@ -321,7 +321,7 @@ impl<'a> SealedPattern<'a> {
     }
 }
 
-impl<'a> NodeView<'a> {
+impl<'a> SealedNodeView<'a> {
     /// Returns the number of distinct patterns.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -444,7 +444,7 @@ impl<'a> NodeView<'a> {
     ///
     /// # Panics
     ///
-    /// When `rank` is not below [`NodeView::len`].
+    /// When `rank` is not below [`SealedNodeView::len`].
     #[must_use]
     pub fn pattern(&self, rank: usize) -> SealedPattern<'a> {
         assert!(rank < self.len(), "there is no pattern of rank {rank}");

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Counts of what a store sent, and of how often it had to try again, since it was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Figures {
+pub struct ConnectionFigures {
     /// Bulks of upserts that were applied.
     pub bulks: u64,
     /// Upserts in them.
@@ -36,9 +36,9 @@ impl Counters {
     }
 
     /// Returns the counts; while tasks are at work they need not be of the same moment.
-    pub(crate) fn read(&self) -> Figures {
+    pub(crate) fn read(&self) -> ConnectionFigures {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Figures {
+        ConnectionFigures {
             bulks: read(&self.bulks),
             upserts: read(&self.upserts),
             retries: read(&self.retries),

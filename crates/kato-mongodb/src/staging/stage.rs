@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kato_model::batch::{NodeView, SealedSymbol};
+use kato_model::batch::{SealedNodeView, SealedSymbol};
 use kato_model::{AttributeLimits, Attributes, PatternName, SealedBatch, Symbol};
 use kato_store::StoreError;
 
@@ -48,7 +48,7 @@ fn patterns_of<'a>(
     node_idx: usize,
     limits: &'a AttributeLimits,
 ) -> impl Iterator<Item = PatternDelta> + 'a {
-    let node: NodeView<'a> = batch.node(node_idx);
+    let node: SealedNodeView<'a> = batch.node(node_idx);
     let literals: Vec<&str> = node.dictionary().collect();
     let below: Vec<PatternName> = match node_idx.checked_sub(1) {
         Some(below) => batch

@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use kato_probe::reading::StageReading;
-use kato_probe::{Probe, Reading, State, Wait};
+use kato_probe::{Probe, Reading, ThreadState, Wait};
 
 fn stage(reading: &Reading, name: &str) -> StageReading {
     let found = reading.stages.iter().find(|stage| stage.name == name);
@@ -18,7 +18,7 @@ fn stage(reading: &Reading, name: &str) -> StageReading {
 
 #[test]
 fn an_unmarked_thread_may_mark_what_it_likes() {
-    kato_probe::thread::set(State::Busy);
+    kato_probe::thread::set(ThreadState::Busy);
     kato_probe::thread::add_items(3);
     drop(kato_probe::thread::waiting(Wait::Lock));
     let off = Probe::off();
@@ -34,13 +34,13 @@ fn the_states_of_a_thread_add_up_to_its_time() {
     let probe = Probe::on(["learn"]);
     let start = Instant::now();
     let _thread = probe.thread("learn");
-    kato_probe::thread::set(State::Busy);
+    kato_probe::thread::set(ThreadState::Busy);
     std::thread::sleep(Duration::from_millis(5));
     {
         let _waiting = kato_probe::thread::waiting(Wait::Server);
         std::thread::sleep(Duration::from_millis(5));
     }
-    kato_probe::thread::set(State::Starved);
+    kato_probe::thread::set(ThreadState::Starved);
     let before = start.elapsed().as_secs_f64();
     let seconds = stage(&probe.read().unwrap(), "learn").seconds;
     let after = start.elapsed().as_secs_f64();
@@ -59,7 +59,7 @@ fn a_wait_that_lasts_is_seen_before_it_ends() {
     let _waiting = kato_probe::thread::waiting(Wait::Disk);
     std::thread::sleep(Duration::from_millis(5));
     let learn = stage(&probe.read().unwrap(), "learn");
-    assert_eq!(learn.threads[0].state, State::Blocked(Wait::Disk));
+    assert_eq!(learn.threads[0].state, ThreadState::Blocked(Wait::Disk));
     assert!(learn.threads[0].in_state >= 0.005);
     assert!(learn.seconds.blocked_disk >= 0.005);
 }
@@ -69,14 +69,14 @@ fn a_guard_goes_back_to_what_was_before_it() {
     let probe = Probe::on(["learn"]);
     let _thread = probe.thread("learn");
     let now = || stage(&probe.read().unwrap(), "learn").threads[0].state;
-    kato_probe::thread::set(State::Starved);
-    let outer = kato_probe::thread::during(State::Busy);
+    kato_probe::thread::set(ThreadState::Starved);
+    let outer = kato_probe::thread::during(ThreadState::Busy);
     let inner = kato_probe::thread::waiting(Wait::Lock);
-    assert_eq!(now(), State::Blocked(Wait::Lock));
+    assert_eq!(now(), ThreadState::Blocked(Wait::Lock));
     drop(inner);
-    assert_eq!(now(), State::Busy);
+    assert_eq!(now(), ThreadState::Busy);
     drop(outer);
-    assert_eq!(now(), State::Starved);
+    assert_eq!(now(), ThreadState::Starved);
 }
 
 #[test]
@@ -108,9 +108,9 @@ fn sums_never_shrink_while_threads_come_and_go() {
                     for _ in 0..200 {
                         let _thread = probe.thread("learn");
                         for _ in 0..20 {
-                            kato_probe::thread::set(State::Busy);
+                            kato_probe::thread::set(ThreadState::Busy);
                             kato_probe::thread::add_items(1);
-                            kato_probe::thread::set(State::Starved);
+                            kato_probe::thread::set(ThreadState::Starved);
                         }
                     }
                     done.send(()).unwrap();
@@ -135,14 +135,14 @@ fn sums_never_shrink_while_threads_come_and_go() {
 fn a_thread_may_work_for_another_stage_meanwhile() {
     let probe = Probe::on(["load", "learn"]);
     let _outer = probe.thread("load");
-    kato_probe::thread::set(State::Busy);
+    kato_probe::thread::set(ThreadState::Busy);
     let loading = || stage(&probe.read().unwrap(), "load").threads[0].state;
     {
         let _inner = probe.thread("learn");
         kato_probe::thread::add_items(1);
-        assert_eq!(loading(), State::Idle);
+        assert_eq!(loading(), ThreadState::Idle);
     }
-    assert_eq!(loading(), State::Busy);
+    assert_eq!(loading(), ThreadState::Busy);
     kato_probe::thread::add_items(10);
     let reading = probe.read().unwrap();
     assert_eq!(stage(&reading, "learn").items, 1);
@@ -154,15 +154,19 @@ fn guards_of_stages_may_be_dropped_in_any_order() {
     let probe = Probe::on(["load", "learn", "commit"]);
     let state = |name| stage(&probe.read().unwrap(), name).threads[0].state;
     let outer = probe.thread("load");
-    kato_probe::thread::set(State::Busy);
+    kato_probe::thread::set(ThreadState::Busy);
     let inner = probe.thread("learn");
     drop(outer);
-    kato_probe::thread::set(State::Starved);
-    assert_eq!(state("learn"), State::Starved, "it still works for it");
+    kato_probe::thread::set(ThreadState::Starved);
+    assert_eq!(
+        state("learn"),
+        ThreadState::Starved,
+        "it still works for it"
+    );
     let _last = probe.thread("commit");
-    kato_probe::thread::set(State::Blocked(Wait::Disk));
+    kato_probe::thread::set(ThreadState::Blocked(Wait::Disk));
     drop(inner);
-    assert_eq!(state("commit"), State::Blocked(Wait::Disk));
+    assert_eq!(state("commit"), ThreadState::Blocked(Wait::Disk));
 }
 
 #[test]
@@ -170,14 +174,14 @@ fn a_state_goes_back_in_its_own_stage_only() {
     let probe = Probe::on(["load", "learn"]);
     let state = |name| stage(&probe.read().unwrap(), name).threads[0].state;
     let outer = probe.thread("load");
-    kato_probe::thread::set(State::Busy);
+    kato_probe::thread::set(ThreadState::Busy);
     let waiting = kato_probe::thread::waiting(Wait::Lock);
     let inner = probe.thread("learn");
-    kato_probe::thread::set(State::Starved);
+    kato_probe::thread::set(ThreadState::Starved);
     drop(waiting);
-    assert_eq!(state("learn"), State::Starved);
+    assert_eq!(state("learn"), ThreadState::Starved);
     drop(inner);
-    assert_eq!(state("load"), State::Busy);
+    assert_eq!(state("load"), ThreadState::Busy);
     let waiting = kato_probe::thread::waiting(Wait::Lock);
     drop(outer);
     drop(waiting);
@@ -193,11 +197,11 @@ fn a_throttled_stage_takes_its_share_longer() {
     let start = Instant::now();
     let mut worked = Duration::ZERO;
     for _ in 0..20 {
-        kato_probe::thread::set(State::Busy);
+        kato_probe::thread::set(ThreadState::Busy);
         let piece = Instant::now();
         std::thread::sleep(Duration::from_millis(2));
         worked += piece.elapsed();
-        kato_probe::thread::set(State::Starved);
+        kato_probe::thread::set(ThreadState::Starved);
     }
     // All that was owed is paid but for less than one pause, and never less than that.
     assert!(start.elapsed() + Duration::from_millis(2) >= worked * 2);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use kato_probe::{Probe, State};
+use kato_probe::{Probe, ThreadState};
 use kato_profiler::snapshot::ResourceSnapshot;
 use kato_profiler::source::ResourceSource;
 use kato_profiler::{ProfileError, ProfilingEngine};
@@ -181,7 +181,7 @@ fn threads_that_come_and_go_are_counted_and_do_not_pile_up() {
         let probe = probe.clone();
         std::thread::spawn(move || {
             let _thread = probe.thread("stage");
-            kato_probe::thread::set(State::Busy);
+            kato_probe::thread::set(ThreadState::Busy);
             spin(millis(1.0));
             kato_probe::thread::add_items(1);
         })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use kato_probe::{Probe, State, Wait};
+use kato_probe::{Probe, ThreadState, Wait};
 use kato_profiler::experiment::{Elasticity, Outcome, ThrottleExperiment};
 use kato_profiler::verdict::Cause;
 use kato_profiler::{ProfileError, ProfilingEngine};
@@ -99,9 +99,9 @@ fn afterwards_the_stage_has_its_full_speed_even_if_the_experiment_failed() {
     assert!(error.to_string().contains("longer windows"), "{error}");
     let _thread = probe.thread("learn");
     for _ in 0..10 {
-        kato_probe::thread::set(State::Busy);
+        kato_probe::thread::set(ThreadState::Busy);
         std::thread::sleep(millis(5.0));
-        kato_probe::thread::set(State::Blocked(Wait::Downstream));
+        kato_probe::thread::set(ThreadState::Blocked(Wait::Downstream));
     }
     let busy = probe.read().unwrap().stages[0].seconds.busy;
     // A stage slowed by 2 would need three times its 50 ms; the pauses count as busy.

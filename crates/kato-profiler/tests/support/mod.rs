@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use kato_probe::{Probe, State, Wait};
+use kato_probe::{Probe, ThreadState, Wait};
 use kato_profiler::snapshot::ResourceSnapshot;
 use kato_profiler::source::ResourceSource;
 
@@ -62,7 +62,7 @@ impl Pipeline {
                     if stop.load(Ordering::Relaxed) {
                         break;
                     }
-                    kato_probe::thread::set(State::Busy);
+                    kato_probe::thread::set(ThreadState::Busy);
                     (self.load)(0);
                     kato_probe::thread::add_items(1);
                     let _waiting = kato_probe::thread::waiting(Wait::Downstream);
@@ -81,7 +81,7 @@ impl Pipeline {
                         let _thread = probe.thread("learn");
                         while let Some(item) = next(from) {
                             mail.popped(1);
-                            kato_probe::thread::set(State::Busy);
+                            kato_probe::thread::set(ThreadState::Busy);
                             (self.learn)(learner);
                             kato_probe::thread::add_items(1);
                             let _waiting = kato_probe::thread::waiting(Wait::Downstream);
@@ -95,7 +95,7 @@ impl Pipeline {
                 let finished = Mutex::new(finished);
                 let _thread = probe.thread("commit");
                 while next(&finished).is_some() {
-                    kato_probe::thread::set(State::Busy);
+                    kato_probe::thread::set(ThreadState::Busy);
                     (self.commit)(0);
                     kato_probe::thread::add_items(1);
                 }
@@ -115,10 +115,10 @@ impl Pipeline {
 }
 
 fn next(from: &Mutex<Receiver<usize>>) -> Option<usize> {
-    kato_probe::thread::set(State::Starved);
+    kato_probe::thread::set(ThreadState::Starved);
     let item = from.lock().unwrap().recv().ok();
     if item.is_none() {
-        kato_probe::thread::set(State::Idle);
+        kato_probe::thread::set(ThreadState::Idle);
     }
     item
 }

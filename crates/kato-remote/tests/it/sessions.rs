@@ -6,7 +6,7 @@ use kato_learner::HierarchicalConceptLearner;
 use kato_remote::RemoteBackend;
 use kato_scheduler::failure::OnFailure;
 use kato_scheduler::{
-    Distribution, RunConfiguration, TrainError, TrainingReport, loader_at_checkpoint,
+    RunConfiguration, TrainError, TrainingReport, WorkDistribution, loader_at_checkpoint,
     train_parallel_with,
 };
 use kato_tokenizer::{Family, TokenizeError, Tokenizer, Vocabulary};
@@ -54,7 +54,7 @@ fn panicking() -> HierarchicalConceptLearner {
 fn train(
     server: &TestServer,
     text: &str,
-    distribution: Distribution,
+    distribution: WorkDistribution,
     on_failure: OnFailure,
 ) -> (Result<TrainingReport, TrainError>, [u64; 2]) {
     let dir = tempfile::tempdir().unwrap();
@@ -89,7 +89,7 @@ fn sessions_are_closed_and_a_deadly_sample_costs_nothing_but_itself() {
     // A row without text in its place, so that the ids of the others are the same.
     let expected = trained_here(&with_deadly.replace(DEADLY, "{\"text\":\" \"}\n"));
     for extensions in [true, false] {
-        for distribution in Distribution::ALL {
+        for distribution in WorkDistribution::ALL {
             let how = format!("extensions {extensions}, {distribution}");
             let dir = tempfile::tempdir().unwrap();
             let server = TestServer::start(&dir.path().join("data"), extensions);
@@ -108,7 +108,7 @@ fn sessions_are_closed_and_a_deadly_sample_costs_nothing_but_itself() {
         let (report, sessions) = train(
             &server,
             &with_deadly,
-            Distribution::default(),
+            WorkDistribution::default(),
             OnFailure::End,
         );
         assert!(report.is_err());

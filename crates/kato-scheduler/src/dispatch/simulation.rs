@@ -51,7 +51,7 @@ struct Schedule {
     seed: u64,
     n_workers: usize,
     n_batches: u64,
-    distribution: Distribution,
+    distribution: WorkDistribution,
     attempts: u32,
 }
 
@@ -63,7 +63,7 @@ impl Schedule {
             seed,
             n_workers: 1 + draw.below(8) as usize,
             n_batches: draw.below(60),
-            distribution: Distribution::ALL[draw.below(3) as usize],
+            distribution: WorkDistribution::ALL[draw.below(3) as usize],
             attempts: 1 + draw.below(3) as u32,
         }
     }
@@ -329,7 +329,7 @@ impl Simulation {
                 || self.dispatch.n_waiting() == 0 && self.workers.iter().all(is_idle),
             "short of memory, a batch comes once that of the one before is given back"
         );
-        if self.schedule.distribution == Distribution::WorkStealing {
+        if self.schedule.distribution == WorkDistribution::WorkStealing {
             assert!(
                 self.dispatch.n_waiting() < self.dispatch.n_active,
                 "one batch for each worker is in reserve"
@@ -403,7 +403,7 @@ impl Simulation {
                     self.is_memory_short = self.draw.one_in(2);
                     self.dispatch.set_memory_pressure(self.is_memory_short);
                 }
-                4 if self.schedule.distribution == Distribution::WorkStealing
+                4 if self.schedule.distribution == WorkDistribution::WorkStealing
                     && self.draw.one_in(30) =>
                 {
                     let n = self.draw.below(10) as usize;
@@ -470,7 +470,7 @@ fn every_schedule_commits_every_document_once_and_in_order() {
 
 /// Returns which worker gets which document in a run without faults.
 fn who_gets_what(
-    distribution: Distribution,
+    distribution: WorkDistribution,
     n_workers: usize,
     pace: u64,
 ) -> BTreeMap<Document, usize> {
@@ -521,7 +521,7 @@ fn who_gets_what(
 fn static_distributions_are_the_same_at_any_pace() {
     for n_workers in [1, 2, 4, 8] {
         let of = |distribution, pace| who_gets_what(distribution, n_workers, pace);
-        for distribution in [Distribution::RoundRobin, Distribution::Contiguous] {
+        for distribution in [WorkDistribution::RoundRobin, WorkDistribution::Contiguous] {
             let first = of(distribution, 0);
             assert_eq!(first.len(), 150);
             assert!(
@@ -529,17 +529,17 @@ fn static_distributions_are_the_same_at_any_pace() {
                 "{distribution}"
             );
         }
-        let round_robin = of(Distribution::RoundRobin, 0);
+        let round_robin = of(WorkDistribution::RoundRobin, 0);
         for ((batch, at), worker) in round_robin {
             assert_eq!(worker, (batch as usize * 5 + at) % n_workers);
         }
-        assert_eq!(of(Distribution::WorkStealing, 0).len(), 150);
+        assert_eq!(of(WorkDistribution::WorkStealing, 0).len(), 150);
     }
 }
 
 #[test]
 fn what_waits_for_a_stuck_worker_goes_to_an_idle_one() {
-    let mut dispatch = Dispatch::new(Distribution::WorkStealing, 2, 1);
+    let mut dispatch = Dispatch::new(WorkDistribution::WorkStealing, 2, 1);
     let mut mail = BTreeMap::new();
     for _ in 0..4 {
         dispatch.add_batch(1, None);
@@ -589,7 +589,7 @@ fn what_waits_for_a_stuck_worker_goes_to_an_idle_one() {
 
 #[test]
 fn a_worker_stages_what_it_learns_of_an_epoch_at_once() {
-    let mut dispatch = Dispatch::new(Distribution::WorkStealing, 1, 1);
+    let mut dispatch = Dispatch::new(WorkDistribution::WorkStealing, 1, 1);
     let stages = |dispatch: &mut Dispatch| {
         let commands: Vec<_> = std::iter::from_fn(|| dispatch.next_command()).collect();
         let is_stage = |command: &Command| matches!(command, Command::Stage { .. });

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use kato_probe::State;
+use kato_probe::ThreadState;
 
 use super::{Dispatcher, Position};
 use crate::backend::WorkSize;
@@ -15,7 +15,7 @@ impl<B: Backend> Dispatcher<'_, '_, '_, B> {
         let clock = &self.session.clocks.load;
         let position = self.loader.cursor().documents();
         let work_size = self.backend.work_size(position);
-        let busy = kato_probe::thread::during(State::Busy);
+        let busy = kato_probe::thread::during(ThreadState::Busy);
         self.session.reading.turn();
         let loaded = clock.time(|| match work_size {
             WorkSize::Bytes => self.loader.next_batch(self.batch_bytes),

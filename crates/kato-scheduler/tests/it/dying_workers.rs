@@ -3,7 +3,7 @@
 
 use kato_learner::HierarchicalConceptLearner;
 use kato_scheduler::failure::OnFailure;
-use kato_scheduler::{Distribution, TrainError, TrainingEvent, TrainingOptions};
+use kato_scheduler::{TrainError, TrainingEvent, TrainingOptions, WorkDistribution};
 use kato_store::PatternStore;
 use kato_tokenizer::{Family, TokenizeError, Tokenizer, Vocabulary, Whitespace};
 use proptest::prelude::*;
@@ -121,7 +121,7 @@ fn without_skipping_the_run_ends_with_the_sample_and_goes_on_once_it_is_mended()
 
 #[test]
 fn a_worker_that_dies_while_it_stages_is_replaced() {
-    for distribution in Distribution::ALL {
+    for distribution in WorkDistribution::ALL {
         in_time(move || {
             let corpus = Corpus::new(&plain_records(60));
             for nth in 0..6 {

@@ -11,7 +11,7 @@ use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
 use kato_scheduler::failure::OnFailure;
 use kato_scheduler::own_work::{OwnWork, WorkError};
 use kato_scheduler::{
-    Distribution, SessionEnd, TrainError, TrainingOptions, Workers, loader_at_checkpoint,
+    SessionEnd, TrainError, TrainingOptions, WorkDistribution, Workers, loader_at_checkpoint,
     work_parallel,
 };
 use proptest::prelude::*;
@@ -116,7 +116,7 @@ proptest! {
         sessions in prop::collection::vec((1..5_usize, 0..25_u64), 0..4),
         last in 1..5_usize,
         distribution in prop::sample::select(vec![
-            Distribution::WorkStealing, Distribution::RoundRobin, Distribution::Contiguous,
+            WorkDistribution::WorkStealing, WorkDistribution::RoundRobin, WorkDistribution::Contiguous,
         ]),
         budget in prop::sample::select(vec![1_usize, 4 << 10, 64 << 20]),
     ) {

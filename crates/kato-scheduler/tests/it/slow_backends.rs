@@ -12,8 +12,8 @@ use kato_scheduler::activity::Activity;
 use kato_scheduler::backend::{RefusedDocument, WorkSize};
 use kato_scheduler::workers::ConnectionBudget;
 use kato_scheduler::{
-    Backend, BackendErrorKind, Distribution, OnStall, RunConfiguration, Teacher, TrainError,
-    TrainingEvent, TrainingOptions, Workers, loader_at_checkpoint, train_parallel_with,
+    Backend, BackendErrorKind, OnStall, RunConfiguration, Teacher, TrainError, TrainingEvent,
+    TrainingOptions, WorkDistribution, Workers, loader_at_checkpoint, train_parallel_with,
 };
 use serde_json::Value;
 
@@ -278,7 +278,7 @@ fn workers_fit_the_connections() {
         assert_eq!(report.unwrap().n_workers, 1);
         options.memory_budget = 1 << 30;
         // Shared out in advance, so that all that fit have work, and not as many as pay.
-        options.distribution = Distribution::RoundRobin;
+        options.distribution = WorkDistribution::RoundRobin;
         let report = train_elsewhere(&corpus, &backend, &options, |_| {}).unwrap();
         assert_eq!(
             (
@@ -302,7 +302,7 @@ fn workers_fit_the_connections() {
 fn memory_that_runs_short_slows_down_and_changes_nothing() {
     let corpus = Corpus::new(&plain_records(200));
     let oracle = Oracle::of(&LEARNER, corpus.strict());
-    for distribution in Distribution::ALL {
+    for distribution in WorkDistribution::ALL {
         let store = memory_store(&LEARNER);
         let settings = Settings {
             distribution,

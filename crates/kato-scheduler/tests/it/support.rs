@@ -12,7 +12,7 @@ use kato_learner::{Dropped, HierarchicalConceptLearner, LearnError, TextDocument
 use kato_loader::{OnBadRecord, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
 use kato_scheduler::failure::OnFailure;
 use kato_scheduler::{
-    Distribution, RunConfiguration, TrainError, TrainingEvent, TrainingOptions, TrainingReport,
+    RunConfiguration, TrainError, TrainingEvent, TrainingOptions, TrainingReport, WorkDistribution,
     Workers, loader_at_checkpoint, train_parallel,
 };
 use kato_store::conformance::assert_same_content;
@@ -142,7 +142,7 @@ impl Corpus {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Settings {
     pub(crate) workers: usize,
-    pub(crate) distribution: Distribution,
+    pub(crate) distribution: WorkDistribution,
     pub(crate) batch_bytes: usize,
     pub(crate) memory_budget: usize,
     pub(crate) commit_interval: Duration,
@@ -152,7 +152,7 @@ impl Settings {
     /// Commits after every document.
     pub(crate) const EAGER: Self = Self {
         workers: 3,
-        distribution: Distribution::WorkStealing,
+        distribution: WorkDistribution::WorkStealing,
         batch_bytes: 1,
         memory_budget: 0,
         commit_interval: Duration::ZERO,
@@ -181,7 +181,7 @@ pub(crate) fn settings() -> impl Strategy<Value = Settings> {
     let defaults = TrainingOptions::default();
     let parts = (
         prop::sample::select(vec![1, 2, 3, 8]),
-        prop::sample::select(Distribution::ALL.to_vec()),
+        prop::sample::select(WorkDistribution::ALL.to_vec()),
         prop_oneof![Just(1), 50..1_000usize, Just(defaults.batch_bytes)],
         prop_oneof![Just(0), 1_000..100_000usize, Just(defaults.memory_budget)],
         prop::sample::select(vec![Duration::ZERO, defaults.commit_interval]),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 
-use kato_model::batch::{NodeView, SealedSymbol};
+use kato_model::batch::{SealedNodeView, SealedSymbol};
 use kato_model::{AttributeLimits, Attributes, PatternName, SealedBatch};
 
 use super::lock::WriteLock;
@@ -159,7 +159,7 @@ impl<'a> Literals<'a> {
     /// Every symbol gets one number: text that is the name of a pattern which the node below
     /// learned in the same batch gets that pattern's, else a pattern could hold one symbol under
     /// two numbers.
-    fn number(node: NodeView<'a>, below: Option<NodeView<'a>>) -> Self {
+    fn number(node: SealedNodeView<'a>, below: Option<SealedNodeView<'a>>) -> Self {
         let n_below = number(below.map_or(0, |below| below.len()));
         let mut literals = Self {
             texts: Vec::new(),
@@ -185,7 +185,7 @@ fn number(rank: usize) -> u32 {
 }
 
 /// Returns the rank of a pattern by its name, if the node learned it.
-fn rank_of(node: NodeView<'_>, name: PatternName) -> Option<u32> {
+fn rank_of(node: SealedNodeView<'_>, name: PatternName) -> Option<u32> {
     let (mut low, mut high) = (0, node.len());
     while low < high {
         let middle = low + (high - low) / 2;

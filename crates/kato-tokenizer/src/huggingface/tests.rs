@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::{HfTokenizer, LoadError, TokenizeError, Tokenizer};
+use crate::{HfTokenizer, LoadTokenizerError, TokenizeError, Tokenizer};
 
 /// A definition of words, with some parts of its own.
 fn with(parts: &Value) -> String {
@@ -26,7 +26,7 @@ fn refused(parts: &Value) -> String {
 
 fn refused_text(json: &str) -> String {
     let error = HfTokenizer::from_json("x", json).expect_err("it is refused");
-    let LoadError::Definition { source, .. } = error else {
+    let LoadTokenizerError::Definition { source, .. } = error else {
         panic!("{error}");
     };
     let mut said = source.to_string();

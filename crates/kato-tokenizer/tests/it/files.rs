@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fs;
 
 use kato_tokenizer::{
-    Family, HfTokenizer, LoadError, TokenizeError, Tokenizer, load, load_with_hub_cache,
+    Family, HfTokenizer, LoadTokenizerError, TokenizeError, Tokenizer, load, load_with_hub_cache,
 };
 use proptest::prelude::*;
 
@@ -94,7 +94,7 @@ fn a_path_a_folder_and_the_hub_cache_are_found() -> Result<(), Box<dyn Error>> {
     let cache = folder.path().join("hub");
     assert!(matches!(
         load_with_hub_cache(name, &cache),
-        Err(LoadError::Unknown { .. })
+        Err(LoadTokenizerError::Unknown { .. })
     ));
     let model = cache.join("models--google--bert-mini");
     fs::create_dir_all(model.join("refs"))?;
@@ -125,7 +125,7 @@ fn errors_say_what_to_do() {
     let dropout = MARKED.replace(r#""dropout":null"#, r#""dropout":0.1"#);
     assert!(matches!(
         HfTokenizer::from_json("x", &dropout),
-        Err(LoadError::Definition { .. })
+        Err(LoadTokenizerError::Definition { .. })
     ));
 }
 

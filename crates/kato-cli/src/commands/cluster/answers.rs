@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use kato_cluster::status::Status;
-use kato_cluster::{Cluster, GcOptions, Generation, GenerationSummary, Plan};
+use kato_cluster::status::ClusterStatus;
+use kato_cluster::{Cluster, GcOptions, GenerationSummary, Plan, PlanGeneration};
 use kato_learner::HierarchicalConceptLearner;
 use kato_scheduler::{TrainingOptions, Workers};
 use serde_json::{Value, json};
@@ -77,7 +77,7 @@ pub(super) async fn on_another_thread<T: Send + 'static>(
 /// plan at this moment.
 async fn at_plan(cluster: Cluster) -> Result<(Cluster, Plan)> {
     let plan = cluster.read_plan().await?;
-    let cluster = cluster.with_generation(Generation::Number(plan.generation()));
+    let cluster = cluster.with_generation(PlanGeneration::Number(plan.generation()));
     Ok((cluster, plan))
 }
 
@@ -204,7 +204,10 @@ async fn tag(cluster: &Cluster, name: &str) -> Result<Answer> {
 
 /// Compares two generations.
 async fn diff(cluster: &Cluster, left: &str, right: &str, scratch: &Path) -> Result<Answer> {
-    let sides = (Generation::from_word(left), Generation::from_word(right));
+    let sides = (
+        PlanGeneration::from_word(left),
+        PlanGeneration::from_word(right),
+    );
     let difference = cluster.diff(&sides.0, &sides.1, scratch).await?;
     let mut lines = vec![format!(
         "generation {} against {}",
@@ -241,7 +244,7 @@ async fn gc(cluster: &Cluster, dry_run: bool, merged_inputs: bool) -> Result<Ans
 }
 
 /// Describes how far a plan is.
-fn status_text(status: &Status) -> String {
+fn status_text(status: &ClusterStatus) -> String {
     let mut text = format!(
         "generation {}: tasks {} of {} done, merges {} of {} done, ranges {} of {} sealed, {}\n{} documents, {} tokens, {} bytes of tasks, {} bytes merged, {} bytes sealed",
         status.generation,

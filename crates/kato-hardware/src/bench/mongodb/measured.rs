@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use super::MongoResults;
 use crate::Allowance;
-use crate::figure::{Finding, Measured, Method, Unit};
+use crate::figure::{Finding, Measured, MeasurementMethod, Unit};
 use crate::meter::{Meter, NO_TIME};
 use crate::step::cancelled;
 
@@ -267,7 +267,7 @@ async fn latency(
     if allowance.is_stopped() {
         return Err(cancelled());
     }
-    Ok(meter.latency(Method::Direct, &seconds))
+    Ok(meter.latency(MeasurementMethod::Direct, &seconds))
 }
 
 /// Measures commands of many upserts, about half of them of patterns that are there.
@@ -308,7 +308,7 @@ async fn bulk(allowance: &Bounds, database: &Database) -> Result<Measured, Strin
     if allowance.is_stopped() {
         return Err(cancelled());
     }
-    Ok(meter.rate(Unit::PerSecond, Method::Direct, &found))
+    Ok(meter.rate(Unit::PerSecond, MeasurementMethod::Direct, &found))
 }
 
 /// Turns an error into an unknown figure.

@@ -15,7 +15,7 @@ use crate::Allowance;
 use crate::bench::random::Random;
 use crate::bench::room;
 use crate::bench::text::Words;
-use crate::figure::{Measured, Method, Unit};
+use crate::figure::{Measured, MeasurementMethod, Unit};
 use crate::meter::{Meter, NO_TIME, figure, windows};
 
 /// Patterns between two commits.
@@ -176,10 +176,10 @@ impl Filled {
         Ok(Self {
             store,
             names,
-            write: write.rate(Unit::PerSecond, Method::Direct, &writing),
+            write: write.rate(Unit::PerSecond, MeasurementMethod::Direct, &writing),
             // Staged segments are not flushed before the commit, so the cache takes them.
-            stage: stage.rate(Unit::PerSecond, Method::Cached, &staging),
-            commit_latency: commit.latency(Method::Direct, &committing),
+            stage: stage.rate(Unit::PerSecond, MeasurementMethod::Cached, &staging),
+            commit_latency: commit.latency(MeasurementMethod::Direct, &committing),
             pattern_bytes: amount.amount(Unit::Bytes, bytes / distinct),
         })
     }
@@ -196,7 +196,7 @@ impl Filled {
             }
             Ok::<_, String>(LOOKUP_BATCH_SIZE as f64)
         })?;
-        Ok(meter.rate(Unit::PerSecond, Method::Cached, &found))
+        Ok(meter.rate(Unit::PerSecond, MeasurementMethod::Cached, &found))
     }
 }
 

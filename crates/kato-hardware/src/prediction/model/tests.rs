@@ -6,7 +6,7 @@ use super::*;
 use crate::figure::Unit;
 use crate::profile::test_fixtures;
 
-fn expected(workload: &Workload) -> Range {
+fn expected(workload: &Workload) -> PredictedRange {
     let prediction = predict(&test_fixtures::profile(), workload);
     *prediction.samples_per_second.known().unwrap()
 }
@@ -33,7 +33,7 @@ fn the_sum_of_measured_costs_is_the_processors_time() {
     let staging = 125.0 * (1.0 / 3e6 + (1.0 / 1.5e6 - 1.0 / 3e6) * 0.3);
     let seconds = (loading + tokenizing + naming + staging) / 7.0;
     let demand = prediction.demands[0];
-    assert_eq!(demand.resource, Resource::Processor);
+    assert_eq!(demand.resource, BottleneckResource::Processor);
     assert!(
         (demand.seconds_per_sample / seconds - 1.0).abs() < 1e-9,
         "{demand:?} {seconds}"
@@ -48,32 +48,36 @@ fn the_sum_of_measured_costs_is_the_processors_time() {
 #[test]
 fn what_is_slow_is_the_bottleneck() {
     type Change = fn(&mut HardwareProfile);
-    let cases: [(Backend, Change, Resource); 6] = [
-        (Backend::Embedded, |_| {}, Resource::Processor),
+    let cases: [(WorkloadStore, Change, BottleneckResource); 6] = [
         (
-            Backend::Embedded,
+            WorkloadStore::Embedded,
+            |_| {},
+            BottleneckResource::Processor,
+        ),
+        (
+            WorkloadStore::Embedded,
             |profile| {
                 profile.benchmarks.disk.sequential_write =
                     test_fixtures::figure(5.0, Unit::MegabytesPerSecond)
             },
-            Resource::Disk,
+            BottleneckResource::Disk,
         ),
         (
-            Backend::Embedded,
+            WorkloadStore::Embedded,
             |profile| {
                 profile.benchmarks.decoding = test_fixtures::figure(5.0, Unit::MegabytesPerSecond)
             },
-            Resource::Loader,
+            BottleneckResource::Loader,
         ),
-        (Backend::MongoDb, |_| {}, Resource::Database),
+        (WorkloadStore::MongoDb, |_| {}, BottleneckResource::Database),
         (
-            Backend::MongoDb,
+            WorkloadStore::MongoDb,
             |profile| {
                 profile.benchmarks.mongodb.bulk_upsert = test_fixtures::figure(1e9, Unit::PerSecond)
             },
-            Resource::Processor,
+            BottleneckResource::Processor,
         ),
-        (Backend::Kato, |_| {}, Resource::Server),
+        (WorkloadStore::Kato, |_| {}, BottleneckResource::Server),
     ];
     for (backend, change, resource) in cases {
         let mut profile = test_fixtures::profile();
@@ -90,15 +94,15 @@ fn what_is_slow_is_the_bottleneck() {
 #[test]
 fn backends_order_as_their_costs_do() {
     let rate = |backend| expected(&embedded().with_backend(backend)).expected;
-    assert!(rate(Backend::Embedded) > rate(Backend::MongoDb));
-    assert!(rate(Backend::MongoDb) > rate(Backend::Kato));
+    assert!(rate(WorkloadStore::Embedded) > rate(WorkloadStore::MongoDb));
+    assert!(rate(WorkloadStore::MongoDb) > rate(WorkloadStore::Kato));
 }
 
 #[test]
 fn a_backend_that_was_not_measured_is_unknown_and_says_which_figure_is_missing() {
     let mut profile = test_fixtures::profile();
     profile.benchmarks.mongodb.bulk_upsert = Finding::unknown("no MongoDB was named");
-    let prediction = predict(&profile, &embedded().with_backend(Backend::MongoDb));
+    let prediction = predict(&profile, &embedded().with_backend(WorkloadStore::MongoDb));
     let reason = prediction.samples_per_second.reason().unwrap();
     assert!(
         reason.contains("upserts into MongoDB (no MongoDB was named)"),
@@ -116,12 +120,15 @@ fn a_backend_that_was_not_measured_is_unknown_and_says_which_figure_is_missing()
 #[test]
 fn samples_without_a_pattern_for_a_server_have_no_speed() {
     let workload = embedded()
-        .with_backend(Backend::Kato)
+        .with_backend(WorkloadStore::Kato)
         .with_tokens_per_sample(1);
     let prediction = predict(&test_fixtures::profile(), &workload);
     assert_eq!(prediction.calls, [0; 4]);
     // Reading and tokenizing is all there is to do.
-    assert_eq!(prediction.bottleneck, Finding::Known(Resource::Loader));
+    assert_eq!(
+        prediction.bottleneck,
+        Finding::Known(BottleneckResource::Loader)
+    );
 }
 
 #[test]
@@ -165,7 +172,7 @@ proptest! {
         chunk in 2_usize..64,
         levels in 1_usize..9,
         tokens in 20_u64..20_000,
-        backend in prop_oneof![Just(Backend::Embedded), Just(Backend::MongoDb), Just(Backend::Kato)],
+        backend in prop_oneof![Just(WorkloadStore::Embedded), Just(WorkloadStore::MongoDb), Just(WorkloadStore::Kato)],
     ) {
         let workload = Workload::of_samples(size).with_chunk_size(chunk).with_levels(levels).with_tokens_per_sample(tokens).with_backend(backend);
         let prediction = predict(&test_fixtures::profile(), &workload);
@@ -176,7 +183,7 @@ proptest! {
         let more = predict(&test_fixtures::profile(), &larger);
         prop_assert!(more.seconds.known().unwrap().expected > prediction.seconds.known().unwrap().expected);
         let busiest = prediction.demands.iter().map(|demand| demand.utilization).fold(0.0, f64::max);
-        prop_assert!(busiest <= 1.0 && (backend == Backend::Kato || busiest > 0.999));
+        prop_assert!(busiest <= 1.0 && (backend == WorkloadStore::Kato || busiest > 0.999));
     }
 
     #[test]
