@@ -9,12 +9,14 @@ use kato_estimator::breakdown::Doubt;
 use kato_estimator::calibration::HeldOut;
 use kato_estimator::repeats::Repeats;
 use kato_estimator::{Calibration, CorpusSample, StorageBreakdown};
+use kato_planner::Correction;
 use serde::Serialize;
 
+use crate::forecast::corrected;
 use crate::inspect::View;
 
 pub(crate) use choices::{Engine, Law};
-pub(crate) use record::from_runs;
+pub(crate) use record::{from_runs, run_record};
 pub(crate) use sample::{Look, sample};
 
 /// An estimate of what a run will store, with what it rests on.
@@ -22,6 +24,8 @@ pub(crate) use sample::{Look, sample};
 pub(crate) struct Estimate {
     /// The documents that were looked at.
     pub(crate) observed: Observed,
+    /// What the bytes of the whole were corrected by; `None` where they were not.
+    pub(crate) correction: Option<Correction>,
     /// Learn calls, patterns and bytes that the run will store.
     #[serde(flatten)]
     pub(crate) breakdown: StorageBreakdown,
@@ -146,6 +150,15 @@ fn told(repeats: &Repeats) -> String {
 impl View for Estimate {
     fn text(&self, _width: usize) -> String {
         let doubt = doubt(&self.breakdown);
-        format!("{}\n{}{doubt}", self.breakdown, self.observed.text())
+        let corrected = self
+            .correction
+            .as_ref()
+            .map(|correction| format!("The size of all is corrected{}.\n", corrected(correction)));
+        let corrected = corrected.unwrap_or_default();
+        format!(
+            "{}\n{corrected}{}{doubt}",
+            self.breakdown,
+            self.observed.text()
+        )
     }
 }

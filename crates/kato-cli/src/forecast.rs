@@ -2,113 +2,168 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
-use kato_planner::Interval;
+use anyhow::{Context, Result, bail, ensure};
 use kato_planner::recommend::span;
-use serde::{Deserialize, Serialize};
+use kato_planner::{Correction, Forecast, ForecastValue, Forecaster};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::text_file::read_text;
 
-/// What a run is expected to take.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Forecast {
+/// What a run took.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Taken {
     /// Seconds.
-    pub(crate) seconds: Interval,
-    /// Bytes on the disk; `None` where the store was not estimated.
-    pub(crate) disk_bytes: Option<Interval>,
-    /// Peak bytes of memory; `None` where that was not measured.
-    pub(crate) memory_bytes: Option<Interval>,
+    pub(crate) seconds: Option<f64>,
+    /// Bytes on the disk.
+    pub(crate) disk_bytes: Option<u64>,
+    /// Peak bytes of memory.
+    pub(crate) memory_bytes: Option<u64>,
 }
 
-impl Forecast {
-    /// Reads the forecast of a plan that `kato plan --out` wrote.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read or is no plan.
-    pub(crate) fn of_plan(path: &Path) -> Result<Self> {
-        let shown = path.display();
-        let text = read_text(path).with_context(|| format!("--plan {shown} cannot be read"))?;
-        let plan: Value = serde_json::from_str(&text).with_context(|| {
-            format!("--plan {shown} is no plan: make one with `kato plan --out`")
-        })?;
-        ensure!(
-            plan["schema"] == 1,
-            "--plan {shown} is no plan that this build reads: make it again with `kato plan --out`"
-        );
-        let forecast = Self::deserialize(&plan["forecast"]);
-        let forecast = forecast.with_context(|| format!("the forecast in {shown}"))?;
-        let seconds = forecast.seconds;
-        ensure!(
-            seconds.value.is_finite() && seconds.value > 0.0,
-            "the forecast in {shown} is of {} s",
-            seconds.value
-        );
-        Ok(forecast)
-    }
-
-    /// Describes the expected time for the progress.
-    #[must_use]
-    pub(crate) fn text(&self) -> String {
-        let in_words = |seconds: f64| span(seconds / 3600.0);
-        let Interval { value, low, high } = self.seconds;
+/// Reads a forecast: a plan that `kato plan --out` wrote, or an estimate, the output of `kato
+/// estimate --json`.
+///
+/// # Errors
+///
+/// When the file cannot be read or is neither.
+pub(crate) fn read_forecast(path: &Path) -> Result<Forecast> {
+    let shown = path.display();
+    let text = read_text(path).with_context(|| format!("--forecast {shown} cannot be read"))?;
+    let neither = || {
         format!(
-            "forecast {} ({} to {})",
-            in_words(value),
-            in_words(low),
-            in_words(high)
+            "--forecast {shown} is no forecast that this build reads: make one with `kato plan --out` or `kato estimate --json`"
         )
-    }
-
-    /// Compares with what the run took, for people.
-    #[must_use]
-    pub(crate) fn compared(&self, seconds: f64, disk_bytes: Option<u64>) -> String {
-        let mut text = format!(
-            "time: {}",
-            compared(self.seconds, seconds, |s| span(s / 3600.0))
-        );
-        if let Some((foretold, bytes)) = self.disk_bytes.zip(disk_bytes) {
-            let megabytes = |bytes: f64| format!("{:.1} MB", bytes / 1e6);
-            text += &format!("\nbytes: {}", compared(foretold, bytes as f64, megabytes));
+    };
+    let value: Value = serde_json::from_str(&text).with_context(neither)?;
+    ensure!(value["schema"] == 1, neither());
+    let forecast = if value.get("forecast").is_some() {
+        let forecast = Forecast::deserialize(&value["forecast"]).with_context(neither)?;
+        Forecast {
+            made_by: forecast.made_by.or(Some(Forecaster::Plan)),
+            ..forecast
         }
-        text + "\n"
+    } else if value.get("level_estimates").is_some() {
+        let mut bytes = ForecastValue::deserialize(&value["bytes"]).with_context(neither)?;
+        bytes.correction = Correction::deserialize(&value["correction"]).ok();
+        Forecast {
+            made_by: Some(Forecaster::Estimate),
+            disk_bytes: Some(bytes),
+            ..Forecast::default()
+        }
+    } else {
+        bail!(neither());
+    };
+    for (what, value) in [
+        ("seconds", forecast.seconds),
+        ("bytes on the disk", forecast.disk_bytes),
+        ("bytes of memory", forecast.memory_bytes),
+    ] {
+        let number = value.map_or(1.0, |value| value.value);
+        ensure!(
+            number.is_finite() && number > 0.0,
+            "the forecast in {shown} is of {number} {what}"
+        );
     }
+    Ok(forecast)
+}
 
-    /// Compares with what the run took, for machines.
-    #[must_use]
-    pub(crate) fn to_json(self, seconds: f64, disk_bytes: Option<u64>) -> Value {
-        let of = |foretold: Interval, taken: f64| {
+/// Describes the expected time for the progress; `None` where none was foretold.
+#[must_use]
+pub(crate) fn expected_time(forecast: &Forecast) -> Option<String> {
+    let seconds = forecast.seconds?.interval();
+    let in_words = |seconds: f64| span(seconds / 3600.0);
+    Some(format!(
+        "forecast {} ({} to {})",
+        in_words(seconds.value),
+        in_words(seconds.low),
+        in_words(seconds.high)
+    ))
+}
+
+/// Describes what a forecast was corrected by.
+#[must_use]
+pub(crate) fn corrected(correction: &Correction) -> String {
+    let runs = match correction.runs {
+        1 => "the run".to_owned(),
+        runs => format!("the {runs} runs"),
+    };
+    format!(
+        ", {:.2} times what was measured, as {runs} before it teach",
+        correction.factor
+    )
+}
+
+/// Compares a forecast with what the run took, for people: a line for each quantity that both tell.
+#[must_use]
+pub(crate) fn compared(forecast: &Forecast, taken: Taken) -> Vec<String> {
+    let lines = pairs(forecast, taken).into_iter().map(|(what, pair)| {
+        let (foretold, taken) = pair?;
+        let in_words = |value: f64| match what {
+            "seconds" => span(value / 3600.0),
+            _ => format!("{:.1} MB", value / 1e6),
+        };
+        let off = match taken > 0.0 {
+            true => format!(", {:+.1} %", 100.0 * (foretold.value / taken - 1.0)),
+            false => String::new(),
+        };
+        let held = foretold.covers(taken).map(|held| {
+            let interval = foretold.interval();
+            format!(
+                "; the interval from {} to {} {}",
+                in_words(interval.low),
+                in_words(interval.high),
+                if held { "held" } else { "did not hold" }
+            )
+        });
+        let name = match what {
+            "seconds" => "time",
+            "disk_bytes" => "bytes",
+            _ => "memory",
+        };
+        Some(format!(
+            "{name}: {}, foretold {}{off}{}",
+            in_words(taken),
+            in_words(foretold.value),
+            held.unwrap_or_default()
+        ))
+    });
+    lines.flatten().collect()
+}
+
+/// Compares a forecast with what the run took, for machines.
+#[must_use]
+pub(crate) fn to_json(forecast: &Forecast, taken: Taken) -> Value {
+    let compared = pairs(forecast, taken).map(|(what, pair)| {
+        let value = pair.map(|(foretold, taken)| {
             json!({
                 "value": foretold.value, "low": foretold.low, "high": foretold.high,
                 "error": foretold.value / taken - 1.0, "covered": foretold.covers(taken),
             })
-        };
-        let bytes = self.disk_bytes.zip(disk_bytes);
-        json!({
-            "seconds": of(self.seconds, seconds),
-            "disk_bytes": bytes.map(|(foretold, bytes)| of(foretold, bytes as f64)),
-        })
+        });
+        (what.to_owned(), value.unwrap_or_default())
+    });
+    let mut value = Value::Object(compared.into_iter().collect());
+    if let Some(made_by) = forecast.made_by {
+        value["made_by"] = made_by.as_str().into();
     }
+    value
 }
 
-/// Describes what was foretold beside what it was.
-fn compared(foretold: Interval, taken: f64, in_words: impl Fn(f64) -> String) -> String {
-    let held = match foretold.covers(taken) {
-        true => "held",
-        false => "did not hold",
-    };
-    let off = match taken > 0.0 {
-        true => format!(", {:+.1} %", 100.0 * (foretold.value / taken - 1.0)),
-        false => String::new(),
-    };
-    format!(
-        "{}, foretold {}{off}; the interval from {} to {} {held}",
-        in_words(taken),
-        in_words(foretold.value),
-        in_words(foretold.low),
-        in_words(foretold.high)
-    )
+/// Pairs what was foretold with what it took, by name.
+fn pairs(forecast: &Forecast, taken: Taken) -> [(&'static str, Option<(ForecastValue, f64)>); 3] {
+    let bytes = |bytes: Option<u64>| bytes.map(|bytes| bytes as f64);
+    [
+        ("seconds", forecast.seconds.zip(taken.seconds)),
+        (
+            "disk_bytes",
+            forecast.disk_bytes.zip(bytes(taken.disk_bytes)),
+        ),
+        (
+            "memory_bytes",
+            forecast.memory_bytes.zip(bytes(taken.memory_bytes)),
+        ),
+    ]
 }
 
 #[cfg(test)]
@@ -118,17 +173,28 @@ mod tests {
     #[test]
     fn a_forecast_is_compared_with_what_it_took() {
         let forecast = Forecast {
-            seconds: Interval::new(10.0, 9.0, 12.0),
-            disk_bytes: Some(Interval::new(1e6, 0.9e6, 1.1e6)),
-            memory_bytes: None,
+            seconds: Some(ForecastValue::with_interval(10.0, 9.0, 12.0)),
+            disk_bytes: Some(ForecastValue::with_interval(1e6, 0.9e6, 1.1e6)),
+            memory_bytes: Some(2e6.into()),
+            ..Forecast::default()
         };
-        assert_eq!(forecast.text(), "forecast 10.0 s (9.0 s to 12.0 s)");
+        let told = expected_time(&forecast).unwrap();
+        assert_eq!(told, "forecast 10.0 s (9.0 s to 12.0 s)");
+        let mut taken = Taken {
+            seconds: Some(8.0),
+            disk_bytes: Some(1_000_000),
+            memory_bytes: Some(1_000_000),
+        };
         assert_eq!(
-            forecast.compared(8.0, Some(1_000_000)),
-            "time: 8.0 s, foretold 10.0 s, +25.0 %; the interval from 9.0 s to 12.0 s did not hold\n\
-             bytes: 1.0 MB, foretold 1.0 MB, +0.0 %; the interval from 0.9 MB to 1.1 MB held\n"
+            compared(&forecast, taken),
+            [
+                "time: 8.0 s, foretold 10.0 s, +25.0 %; the interval from 9.0 s to 12.0 s did not hold",
+                "bytes: 1.0 MB, foretold 1.0 MB, +0.0 %; the interval from 0.9 MB to 1.1 MB held",
+                "memory: 1.0 MB, foretold 2.0 MB, +100.0 %",
+            ]
         );
-        let json = forecast.to_json(10.0, None);
+        (taken.seconds, taken.disk_bytes) = (Some(10.0), None);
+        let json = to_json(&forecast, taken);
         assert_eq!(
             (&json["seconds"]["covered"], &json["disk_bytes"]),
             (&json!(true), &Value::Null)

@@ -9,7 +9,14 @@ mod recording;
 #[cfg(feature = "history")]
 mod views;
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
+
+use anyhow::Result;
+use kato_loader::StreamingDatasetLoader;
+use kato_planner::Forecast;
+use kato_runs::manifest::CorpusDigest;
+use kato_scheduler::RunConfiguration;
 
 #[cfg(not(feature = "history"))]
 pub(crate) use missing::{Recorder, missing};
@@ -28,13 +35,56 @@ pub(crate) struct HistoryArgs {
     /// Record the run in this file, which is made where it is missing; see `kato history`.
     #[arg(long, value_name = "FILE")]
     pub(crate) history: Option<PathBuf>,
-    /// Compare the run with its plan, a file that `kato plan --out` wrote. Without one, what the
-    /// runs of --history with the same settings took is the forecast.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) plan: Option<PathBuf>,
+    /// Compare the run with what was foretold of it: a file that `kato plan --out` or `kato estimate
+    /// --json` wrote. Without one the forecast is what --history has of this run, or what its runs with
+    /// the same settings took.
+    #[arg(long, alias = "plan", value_name = "FILE")]
+    pub(crate) forecast: Option<PathBuf>,
     /// Keep this note with the run.
     #[arg(long, value_name = "TEXT", requires = "history")]
     pub(crate) note: Option<String>,
+}
+
+/// Where a forecast is kept.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "History")]
+pub(crate) struct ForetellArgs {
+    /// Correct the forecast by the errors of those before it on this machine, of which this file knows,
+    /// and keep it there: `kato train --history` compares the run with it. The file is made where it is
+    /// missing.
+    #[arg(long, value_name = "FILE")]
+    history: Option<PathBuf>,
+}
+
+impl ForetellArgs {
+    /// Returns whether there is a history.
+    pub(crate) fn has_history(&self) -> bool {
+        self.history.is_some()
+    }
+
+    /// Refuses a file that is no history, or cannot be written, before anything is measured.
+    ///
+    /// # Errors
+    ///
+    /// When it is such a file.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.history
+            .as_deref()
+            .map_or(Ok(()), |path| Recorder::open(path).map(drop))
+    }
+
+    /// Corrects a forecast, and keeps it for the run of these facts; without a history it stays as it
+    /// is.
+    ///
+    /// # Errors
+    ///
+    /// When the history cannot be read or written.
+    pub(crate) fn foretell(&self, forecast: Forecast, facts: Option<RunFacts>) -> Result<Forecast> {
+        match self.history.as_deref().zip(facts) {
+            Some((path, facts)) => Recorder::open(path)?.foretell(&facts, forecast),
+            None => Ok(forecast),
+        }
+    }
 }
 
 /// What a run was trained with, for its record.
@@ -54,10 +104,56 @@ pub(crate) struct RunFacts {
     pub(crate) corpus: String,
     /// Digest of the corpus.
     pub(crate) fingerprint: String,
-    /// Bytes of its files; `None` where one does not tell.
+    /// Bytes of its files that are read; `None` where one does not tell.
     pub(crate) corpus_bytes: Option<u64>,
+    /// Workers, as far as they are known before it begins.
+    pub(crate) workers: Option<u64>,
     /// All settings that decide what is learned.
     pub(crate) configuration: serde_json::Value,
     /// Whether a part of the corpus is trained, so that its size says nothing.
     pub(crate) is_part: bool,
+}
+
+impl RunFacts {
+    /// Returns the facts of a run over all of a loader's corpus, into a directory.
+    pub(crate) fn new(
+        configuration: &RunConfiguration,
+        loader: &StreamingDatasetLoader,
+        sources: &[PathBuf],
+        memory_bytes: u64,
+    ) -> Self {
+        let identity = loader.identity();
+        let sizes = identity.files().into_iter().map(|file| file.size);
+        let names = sources.iter().map(|source| source.display().to_string());
+        let names: Vec<String> = names.collect();
+        let nodes = configuration.rules.learner.nodes.iter();
+        Self {
+            chunk_sizes: nodes.map(|node| node.chunk_size as u64).collect(),
+            backend: "embedded",
+            memory_bytes,
+            corpus: match names.is_empty() {
+                true => "the text of this repository, or of the run".to_owned(),
+                false => names.join(" "),
+            },
+            fingerprint: CorpusDigest::from_identity(&identity).digest,
+            corpus_bytes: sizes.sum(),
+            workers: None,
+            configuration: configuration.to_json(),
+            is_part: false,
+        }
+    }
+
+    /// Sets the workers.
+    pub(crate) fn with_workers(mut self, workers: NonZeroUsize) -> Self {
+        self.workers = Some(workers.get() as u64);
+        self
+    }
+
+    /// Takes the corpus as so many times as large: of a forecast for another size than that of its
+    /// files.
+    pub(crate) fn scaled(mut self, times: f64) -> Self {
+        let scaled = |bytes: u64| (bytes as f64 * times).round() as u64;
+        self.corpus_bytes = self.corpus_bytes.map(scaled);
+        self
+    }
 }

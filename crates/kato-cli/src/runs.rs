@@ -6,13 +6,14 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use indicatif::{HumanBytes, HumanCount};
-use kato_runs::manifest::Origin;
+use kato_runs::manifest::{Origin, RunState};
 use kato_runs::{Archive, Run, RunLocation, RunManifest, Runs};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::backend::Backend;
 use crate::exit::bail_as;
+use crate::forecast::{Taken, compared, expected_time};
 use crate::inspect::View;
 use crate::inspect::layout::table;
 
@@ -201,6 +202,7 @@ impl View for RunView {
             }
             lines.push(("results", text));
         }
+        lines.extend(foretold(run).into_iter().map(|text| ("foretold", text)));
         if let Some(bytes) = run.disk_bytes {
             lines.push(("size", HumanBytes(bytes).to_string()));
         }
@@ -215,6 +217,26 @@ impl View for RunView {
             let _ = writeln!(text, "{name:<10} {value}");
         }
         text + &levels(manifest)
+    }
+}
+
+/// Describes what was foretold of a run: beside what it took, where it is complete.
+fn foretold(run: &Run) -> Vec<String> {
+    let manifest = &run.manifest;
+    let Some(forecast) = &manifest.forecast else {
+        return Vec::new();
+    };
+    let results = manifest.results.as_ref();
+    let complete = results.filter(|_| manifest.state == RunState::Complete);
+    let taken = complete.map_or_else(Taken::default, |results| Taken {
+        seconds: results.seconds,
+        disk_bytes: run.disk_bytes,
+        memory_bytes: None,
+    });
+    let lines = compared(forecast, taken);
+    match lines.is_empty() {
+        true => expected_time(forecast).into_iter().collect(),
+        false => lines,
     }
 }
 

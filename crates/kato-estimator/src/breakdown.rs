@@ -6,7 +6,8 @@ use kato_report::figures::bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::bytes::LevelContents;
-use crate::{EstimateError, Figure, FrequencyCounts, Target};
+use crate::error::check_schema;
+use crate::{EstimateError, Figure, FrequencyCounts, Interval, Target};
 
 /// Version of the stored form.
 const SCHEMA: u32 = 1;
@@ -114,6 +115,14 @@ impl StorageBreakdown {
         }
     }
 
+    /// Sets the bytes of the whole to those that experience with earlier estimates makes of them; the
+    /// levels stay as they were estimated.
+    pub fn correct_bytes(&mut self, corrected: Interval) {
+        self.bytes.value = corrected.value;
+        self.bytes.low = corrected.low;
+        self.bytes.high = corrected.high;
+    }
+
     /// Returns the stored form: JSON, indented.
     #[must_use]
     pub fn to_json(&self) -> String {
@@ -126,16 +135,8 @@ impl StorageBreakdown {
     ///
     /// [`EstimateError::Json`] when it is something else, or of another version.
     pub fn from_json(json: &str) -> Result<Self, EstimateError> {
-        let breakdown: Self = serde_json::from_str(json).map_err(|error| EstimateError::Json {
-            reason: error.to_string(),
-        })?;
-        if breakdown.schema == SCHEMA {
-            Ok(breakdown)
-        } else {
-            Err(EstimateError::Json {
-                reason: format!("schema {}", breakdown.schema),
-            })
-        }
+        check_schema(json, SCHEMA)?;
+        Ok(serde_json::from_str(json)?)
     }
 }
 

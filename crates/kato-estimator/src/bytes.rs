@@ -2,6 +2,7 @@
 
 mod embedded;
 mod least_squares;
+mod merging;
 mod model;
 
 use serde::{Deserialize, Serialize};

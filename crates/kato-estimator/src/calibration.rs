@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::check_schema;
 use crate::ratio::{Scaled, Sums, Target};
 use crate::recapture::Holders;
 use crate::run_record::RunRecord;
@@ -298,19 +299,12 @@ impl Calibration {
     ///
     /// [`EstimateError::Json`] when it is something else, or of another version.
     pub fn from_json(json: &str) -> Result<Self, EstimateError> {
-        let calibration: Self =
-            serde_json::from_str(json).map_err(|error| EstimateError::Json {
-                reason: error.to_string(),
-            })?;
+        check_schema(json, SCHEMA)?;
+        let calibration: Self = serde_json::from_str(json)?;
         // Levels are paired with those of the hierarchy everywhere, so their numbers must agree.
-        if calibration.schema != SCHEMA
-            || calibration.levels.len() != calibration.hierarchy.n_levels()
-        {
-            let reason = format!(
-                "schema {} with {} levels",
-                calibration.schema,
-                calibration.levels.len()
-            );
+        let (levels, expected) = (calibration.levels.len(), calibration.hierarchy.n_levels());
+        if levels != expected {
+            let reason = format!("it has {levels} levels, and its hierarchy {expected}");
             return Err(EstimateError::Json { reason });
         }
         Ok(calibration)

@@ -78,7 +78,7 @@ pub enum EstimateError {
         reason: &'static str,
     },
     /// A stored calibration or breakdown cannot be read.
-    #[error("the JSON is none of this version: {reason}; make it again")]
+    #[error("this is no JSON that this build reads: {reason}; make it again")]
     Json {
         /// The problem.
         reason: String,
@@ -91,6 +91,31 @@ pub enum EstimateError {
         /// The problem.
         source: std::io::Error,
     },
+}
+
+/// Refuses a stored form of another version.
+///
+/// Before the rest is read: a form of another version lacks a field, and which one says nothing.
+pub(crate) fn check_schema(json: &str, expected: u32) -> Result<(), EstimateError> {
+    #[derive(serde::Deserialize)]
+    struct Versioned {
+        schema: u32,
+    }
+    let Versioned { schema } = serde_json::from_str(json)?;
+    match schema == expected {
+        true => Ok(()),
+        false => Err(EstimateError::Json {
+            reason: format!("it has schema {schema}, and this build reads {expected}"),
+        }),
+    }
+}
+
+impl From<serde_json::Error> for EstimateError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Json {
+            reason: error.to_string(),
+        }
+    }
 }
 
 impl EstimateError {

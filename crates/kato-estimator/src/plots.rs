@@ -1,19 +1,21 @@
-//! Rank–frequency and growth plots of an estimate, as SVG.
+//! Plots of an estimate, as SVG: frequencies, growth, repeats and bytes.
 
 use std::path::{Path, PathBuf};
 
-use kato_report::{Axis, Chart, Color, Shape};
+use kato_report::{Axis, Chart, Color, Range, Ranges, Shape, figures};
 
 use crate::breakdown::LevelEstimate;
 use crate::power_law::PowerLaw;
-use crate::{EstimateError, StorageBreakdown};
+use crate::run_record::{RunLevel, RunRecord};
+use crate::{EstimateError, Figure, StorageBreakdown};
 
 /// Points of the curve of a law.
 const POINTS: i32 = 200;
 
 impl StorageBreakdown {
-    /// Writes `rank-frequency.svg` and `growth.svg` into a directory, which is created where
-    /// missing, and returns the paths.
+    /// Writes `rank-frequency.svg`, `growth.svg`, `repeats.svg` and `bytes.svg` into a directory, which
+    /// is created where missing, and returns the paths. `truth` is the run that was foretold, where it is
+    /// over: it is drawn beside the forecast.
     ///
     /// What was not observed is not drawn.
     ///
@@ -31,11 +33,15 @@ impl StorageBreakdown {
     ///     .with_calibration(Calibration::from_run(&run)?)
     ///     .build()?;
     /// let dir = tempfile::tempdir()?;
-    /// let written = estimator.estimate_storage(1_000)?.write_plots(dir.path())?;
-    /// assert_eq!(written.len(), 2);
+    /// let written = estimator.estimate_storage(1_000)?.write_plots(dir.path(), None)?;
+    /// assert_eq!(written.len(), 4);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn write_plots(&self, dir: impl AsRef<Path>) -> Result<Vec<PathBuf>, EstimateError> {
+    pub fn write_plots(
+        &self,
+        dir: impl AsRef<Path>,
+        truth: Option<&RunRecord>,
+    ) -> Result<Vec<PathBuf>, EstimateError> {
         let dir = dir.as_ref();
         let failed = |path: &Path, source: std::io::Error| EstimateError::Plot {
             path: path.to_owned(),
@@ -44,7 +50,9 @@ impl StorageBreakdown {
         std::fs::create_dir_all(dir).map_err(|error| failed(dir, error))?;
         let plots = [
             ("rank-frequency.svg", self.rank_frequency_svg()),
-            ("growth.svg", self.growth_svg()),
+            ("growth.svg", self.growth_svg(truth)),
+            ("repeats.svg", self.repeats_svg(truth)),
+            ("bytes.svg", self.bytes_svg()),
         ];
         let written = plots.into_iter().map(|(name, svg)| {
             let path = dir.join(name);
@@ -81,9 +89,10 @@ impl StorageBreakdown {
             .to_svg()
     }
 
-    /// Draws distinct patterns over learn calls, with the interval as a band, and returns the SVG.
+    /// Draws distinct patterns over learn calls, with the interval as a band and what was learned as
+    /// points, and returns the SVG.
     #[must_use]
-    pub fn growth_svg(&self) -> String {
+    pub fn growth_svg(&self, truth: Option<&RunRecord>) -> String {
         let title = format!(
             "Distinct patterns by learn calls, {:.0} % intervals",
             self.total_patterns.confidence * 100.0
@@ -109,18 +118,96 @@ impl StorageBreakdown {
                 most_learns = most_learns.max(point.learns);
                 most_patterns = most_patterns.max(point.distinct_patterns.high);
             }
+            let learned = learned(truth, level).map(|level| {
+                let counts = &level.frequencies;
+                (counts.observations() as f64, counts.distinct() as f64)
+            });
+            if let Some((learns, patterns)) = learned {
+                most_learns = most_learns.max(learns);
+                most_patterns = most_patterns.max(patterns);
+            }
+            let points = [Some(observed), learned].into_iter().flatten();
             chart = chart
                 .with(color, "", Shape::Band(band.collect()))
                 .with(color, &level.node, Shape::Line(line.collect()))
-                .with(color, "", Shape::Points(vec![observed]));
+                .with(color, "", Shape::Points(points.collect()));
         }
         // The upper bound: every learn call makes a new pattern. It ends where the shorter axis
         // does.
         let end = most_learns.min(most_patterns);
         let bound = Shape::Dashes(vec![(0.0, 0.0), (end, end)]);
-        let name = "every learn call a new pattern; dots: observed";
+        let name = match truth {
+            Some(_) => "every learn call a new pattern; dots: observed, and learned by the run",
+            None => "every learn call a new pattern; dots: observed",
+        };
         chart.with(Color::Muted, name, bound).draw().to_svg()
     }
+
+    /// Draws which share of the learn calls of every level repeats, with its interval, and returns the
+    /// SVG.
+    #[must_use]
+    pub fn repeats_svg(&self, truth: Option<&RunRecord>) -> String {
+        let rows = self.level_estimates.iter().map(|level| {
+            let learned = learned(truth, level).map(|level| {
+                let counts = &level.frequencies;
+                let new = counts.distinct() as f64 / counts.observations().max(1) as f64;
+                format!(", {} in the run", figures::percent(1.0 - new))
+            });
+            row(level, &level.dedup_share, &learned.unwrap_or_default())
+        });
+        ranges(
+            "Learn calls that repeat, by level",
+            figures::percent,
+            rows.collect(),
+        )
+    }
+
+    /// Draws how many bytes every level takes, with their interval, and returns the SVG.
+    #[must_use]
+    pub fn bytes_svg(&self) -> String {
+        let rows = self.level_estimates.iter().map(|level| {
+            let share = level.bytes.value / self.bytes.value.max(1.0);
+            let share = format!(", {} of all", figures::percent(share));
+            row(level, &level.bytes, &share)
+        });
+        let title = format!(
+            "Where the bytes are: {} in all",
+            between(&self.bytes, figures::bytes)
+        );
+        ranges(&title, figures::bytes, rows.collect())
+    }
+}
+
+/// Returns what a run learned of a level.
+fn learned<'a>(truth: Option<&'a RunRecord>, level: &LevelEstimate) -> Option<&'a RunLevel> {
+    truth?.levels.get(level.level)
+}
+
+/// Describes a figure with its interval.
+fn between(figure: &Figure, format: fn(f64) -> String) -> String {
+    let [value, low, high] = [figure.value, figure.low, figure.high].map(format);
+    format!("{value} ({low} to {high})")
+}
+
+/// Returns the row of a level, with what stands behind its name.
+fn row(level: &LevelEstimate, figure: &Figure, besides: &str) -> Range {
+    Range {
+        name: format!("{}{besides}", level.node),
+        ends: (figure.low, figure.value, figure.high),
+        color: Color::Nth(level.level),
+        meaning: String::new(),
+    }
+}
+
+/// Draws rows over an axis from 0.
+fn ranges(title: &str, format: fn(f64) -> String, rows: Vec<Range>) -> String {
+    let ranges = Ranges {
+        title: title.to_owned(),
+        axis: Axis::linear("").with_format(format),
+        rows,
+        limit: None,
+    };
+    ranges.draw().to_svg()
 }
 
 /// Returns the corners of a staircase: all patterns of one frequency share a step. Points for every

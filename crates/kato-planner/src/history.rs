@@ -6,7 +6,8 @@
 //! record is a plain value, whoever made it.
 //!
 //! ```rust
-//! use kato_planner::history::record::{Estimate, LevelOutcome, Outcome, RunSettings};
+//! use kato_planner::Forecast;
+//! use kato_planner::history::record::{LevelOutcome, Outcome, RunSettings};
 //! use kato_planner::history::{NewRun, RunFilter, TrainingHistory};
 //!
 //! fn main() -> Result<(), kato_planner::history::HistoryError> {
@@ -18,7 +19,7 @@
 //!         levels: vec![LevelOutcome::new("node0", 45_000_000)],
 //!         ..Outcome::new(15.3)
 //!     };
-//!     let estimate = Estimate { seconds: Some(14.5.into()), ..Estimate::default() };
+//!     let estimate = Forecast { seconds: Some(14.5.into()), ..Forecast::default() };
 //!     let id = history.record(&NewRun {
 //!         estimate: Some(estimate),
 //!         ..NewRun::new(settings.clone(), outcome)
@@ -40,6 +41,7 @@
 //! | a run before it is recorded, and after | `NewRun`, `RunRecord` |
 //! | filters, newest first | `RunFilter`, `TrainingHistory::runs` |
 //! | runs with like settings, by the original's weights | `TrainingHistory::similar` |
+//! | forecasts of runs to come, and what those before them teach | `NewForecast`, `TrainingHistory::forecast`, `Corrections` |
 //! | errors of estimates, whether intervals held, and whether estimates get better | `TrainingHistory::accuracy` |
 //! | a table of runs; CSV; JSON | `Comparison` |
 //! | databases and snapshots of the Python original | `import` |
@@ -60,6 +62,7 @@ pub mod accuracy;
 mod comparison;
 mod error;
 mod file;
+mod forecasts;
 pub mod import;
 pub mod record;
 mod row;
@@ -70,5 +73,6 @@ pub use accuracy::Accuracy;
 pub use comparison::Comparison;
 pub use error::HistoryError;
 pub use file::{RunFilter, TrainingHistory};
+pub use forecasts::{Corrections, NewForecast};
 pub use record::{NewRun, RunRecord};
 pub use similarity::{SimilarRun, similarity};

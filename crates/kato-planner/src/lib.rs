@@ -8,13 +8,16 @@
 //! | how long will a run take, by what other runs took? | [`LearnCallModel`] |
 //! | which settings are best? | [`halving`] |
 //! | how long do many machines take, and for how much? | [`cluster`] |
+//! | what was foretold, and what do its errors teach? | [`Forecast`], [`Correction`] |
 //! | how does a cost grow with the size of the work? | [`scaling`] |
 //! | what did runs take, and how good were forecasts? | `history`, with the feature `history` |
 
 pub mod catalogue;
 pub mod cluster;
+mod correction;
 mod costs;
 mod error;
+mod forecast;
 pub mod halving;
 #[cfg(feature = "history")]
 pub mod history;
@@ -23,8 +26,10 @@ pub mod recommend;
 pub mod scaling;
 
 pub use catalogue::Catalogue;
+pub use correction::Correction;
 pub use costs::RunCosts;
 pub use error::PlanError;
+pub use forecast::{Forecast, ForecastValue, Forecaster};
 pub use kato_estimator::Interval;
 pub use learn_calls::{LearnCallModel, RecordedRun};
 pub use recommend::{Recommendation, Requirements, recommend};

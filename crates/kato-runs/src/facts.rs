@@ -107,6 +107,7 @@ impl RunFacts {
             manifest.process = recorded.process.filter(|_| self.is_locked);
             manifest.corpus = manifest.corpus.or(recorded.corpus);
             manifest.options = recorded.options;
+            manifest.forecast = recorded.forecast;
             manifest.lineage = recorded.lineage;
         }
         manifest

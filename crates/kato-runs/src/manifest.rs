@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use kato_loader::CorpusIdentity;
 use kato_model::RunName;
+use kato_planner::Forecast;
 use kato_scheduler::{RunConfiguration, TrainingReport};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -82,6 +83,9 @@ pub struct RunManifest {
     /// Settings that do not change what is learned, such as the number of workers.
     #[serde(default)]
     pub options: BTreeMap<String, Value>,
+    /// What was foretold of the run as a whole; `None` where nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forecast: Option<Forecast>,
     /// The results of the run; `None` before its first session ends.
     pub results: Option<RunResults>,
     /// The runs that the run came from, the latest last; empty for a run that began as one.
@@ -140,6 +144,7 @@ impl RunManifest {
             levels: RunLevel::all(&name, nodes, training.as_ref()),
             backend,
             options: BTreeMap::new(),
+            forecast: None,
             results: None,
             lineage: Vec::new(),
             contents: None,
@@ -148,10 +153,14 @@ impl RunManifest {
         }
     }
 
-    /// Sets the corpus that the run reads.
+    /// Sets the corpus that the run reads. What was foretold of it over another one is forgotten.
     #[must_use]
     pub fn with_corpus(mut self, corpus: &CorpusIdentity) -> Self {
-        self.corpus = Some(CorpusDigest::from_identity(corpus));
+        let corpus = CorpusDigest::from_identity(corpus);
+        if self.corpus.as_ref().is_some_and(|before| *before != corpus) {
+            self.forecast = None;
+        }
+        self.corpus = Some(corpus);
         self
     }
 

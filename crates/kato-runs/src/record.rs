@@ -8,6 +8,7 @@ use kato_loader::StreamingDatasetLoader;
 use kato_model::RunName;
 #[cfg(feature = "mongodb")]
 use kato_mongodb::MongoStore;
+use kato_planner::Forecast;
 use kato_scheduler::{
     RunConfiguration, TrainError, TrainingEvent, TrainingOptions, TrainingReport,
 };
@@ -22,6 +23,8 @@ pub(crate) struct Record {
     manifest: RunManifest,
     /// State that the place has of the run; `None` where it has nothing yet.
     recorded: Option<RunState>,
+    /// What was foretold of the run over the corpus of the next session.
+    forecast: Option<Forecast>,
 }
 
 /// The place where a manifest is kept.
@@ -119,7 +122,13 @@ impl Record {
             place,
             manifest,
             recorded,
+            forecast: None,
         })
+    }
+
+    /// Notes what was foretold of the run, from its next session on.
+    pub(crate) fn foretell(&mut self, forecast: Forecast) {
+        self.forecast = Some(forecast);
     }
 
     /// Trains, and keeps the manifest up to date.
@@ -140,6 +149,7 @@ impl Record {
         self.manifest = manifest
             .with_option("n_workers", options.n_workers.to_string())
             .with_option("distribution", options.distribution.name());
+        self.manifest.forecast = self.forecast.or(self.manifest.forecast);
         let mut has_begun = self.recorded.is_none();
         // A new run is recorded before it learns, so that one that is killed soon is on record,
         // too.

@@ -8,6 +8,7 @@ use kato_learner::HierarchicalConceptLearner;
 use kato_loader::StreamingDatasetLoader;
 #[cfg(feature = "mongodb")]
 use kato_mongodb::MongoStore;
+use kato_planner::Forecast;
 use kato_prediction::disk::{BuildOptions, BuildReport, IndexFileError, IndexPolicy};
 #[cfg(feature = "remote")]
 use kato_remote::RemoteBackend;
@@ -177,6 +178,14 @@ impl TrainingRun {
             ledger,
         };
         Ok((run, loader))
+    }
+
+    /// Keeps in the manifest what is foretold of the run as a whole, beside what will have come of it;
+    /// `None` leaves what is there. It is written with the next session.
+    pub fn foretell(&mut self, forecast: Option<Forecast>) {
+        if let Some((record, forecast)) = self.record.as_mut().zip(forecast) {
+            record.foretell(forecast);
+        }
     }
 
     /// Trains on from the loader's position. Where documents are skipped and the options name no file

@@ -17,15 +17,18 @@ use kato_estimator::{Calibration, CorpusSample, EstimateError, StorageEstimator,
 use kato_learner::HierarchicalConceptLearner;
 use kato_learner::config::Recording;
 use kato_loader::StreamingDatasetLoader;
-use kato_scheduler::StopSignal;
+use kato_planner::{Forecast, Forecaster};
+use kato_scheduler::{RunConfiguration, StopSignal};
 
 use crate::byte_size::ByteSize;
-use crate::estimation::{Engine, Estimate, Law, Look, Observed, from_runs, sample};
+use crate::estimation::{Engine, Estimate, Law, Look, Observed, from_runs, run_record, sample};
 use crate::exit::{bail_as, exit_code};
+use crate::history::{ForetellArgs, RunFacts};
 use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
 use crate::learning::LearningArgs;
 use crate::machine::{self, threads};
+use crate::memory_limit::default_budget;
 use crate::meter::Meter;
 use crate::numbers::share;
 use crate::source::{SOURCE_HELP, SourceArgs};
@@ -46,7 +49,8 @@ use crate::{program, repository};
 ///
 /// With --json the result is one JSON object on standard output: observed (what was looked at, and
 /// its repeats), target, extrapolation (how many times that it is), engine, level_estimates, total_learns,
-/// total_patterns and bytes, each figure with value, low, high and method; and schema, the version of it.
+/// total_patterns and bytes, each figure with value, low, high and method; correction, what --history
+/// has multiplied bytes by, or null; and schema, the version of it.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = SOURCE_HELP)]
 pub(crate) struct Args {
@@ -101,29 +105,34 @@ pub(crate) struct Args {
     workers: Option<NonZeroUsize>,
     /// For embedded: the run's memory for what is not yet written. Default as that of `kato
     /// train`.
-    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = crate::byte_size::memory)]
-    memory: ByteSize,
+    #[arg(long, value_name = "SIZE", value_parser = crate::byte_size::memory)]
+    memory: Option<ByteSize>,
     /// For embedded: the size after its parts are merged into one, the least that it can be.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "history")]
     compact: bool,
     /// How distinct patterns are estimated.
     #[arg(long, value_name = "LAW", value_enum, default_value_t = Law::Ensemble)]
     model: Law,
     /// Share of cases in which the intervals are to hold the truth.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.9, value_parser = share)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.9, value_parser = share, conflicts_with = "history")]
     confidence: f64,
     /// Estimate however far the target is from what was looked at.
     #[arg(long)]
     force: bool,
-    /// Write plots of growth and of frequencies, as SVG, into this directory.
+    /// Write plots of growth, frequencies, repeats and bytes, as SVG, into this directory.
     #[arg(long, value_name = "DIR")]
     plot: Option<PathBuf>,
+    /// The knowledge base that the run has become: the plots show what it learned, too.
+    #[arg(long, value_name = "DIR", requires = "plot")]
+    kb: Option<PathBuf>,
     /// Print one JSON object to standard output.
     #[arg(long)]
     json: bool,
     /// Show no progress.
     #[arg(long, short)]
     quiet: bool,
+    #[command(flatten)]
+    foretell: ForetellArgs,
     #[command(flatten)]
     source: SourceArgs,
 }
@@ -147,10 +156,13 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
     if let Some(dir) = &args.plot {
         check_directory("--plot", dir)?;
     }
+    args.foretell.check()?;
+    let truth = args.kb.as_deref().map(run_record).transpose()?;
     let is_sampled = args.from_run.is_empty();
     let asked = asked(args);
+    let mut facts = None;
     let (calibration, observed, corpus) = match is_sampled {
-        true => from_sample(args, &learner, stop)?,
+        true => from_sample(args, &learner, &mut facts, stop)?,
         false => {
             let calibration = from_runs(&args.from_run)?;
             let observed = Observed::of_runs(&calibration);
@@ -174,12 +186,12 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
     let estimator = builder
         .with_engine(
             args.engine
-                .storage(args.compact, workers(args), args.memory.0),
+                .storage(args.compact, workers(args), memory(args)),
         )
         .with_confidence(args.confidence)
         .with_force(args.force)
         .build()?;
-    let breakdown = estimator.estimate(target).map_err(|error| match &error {
+    let mut breakdown = estimator.estimate(target).map_err(|error| match &error {
         // What helps depends on where the figures come from, which the library does not know: in the
         // place of its advice.
         EstimateError::TooFar { .. } if is_sampled => anyhow!(
@@ -191,10 +203,25 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
         _ => error.into(),
     })?;
     if let Some(dir) = &args.plot {
-        breakdown.write_plots(dir)?;
+        breakdown.write_plots(dir, truth.as_ref())?;
+    }
+    let forecast = Forecast {
+        made_by: Some(Forecaster::Estimate),
+        disk_bytes: Some(breakdown.bytes.interval().into()),
+        ..Forecast::default()
+    };
+    let text = observed.text_bytes.unwrap_or(0) as f64 * breakdown.extrapolation;
+    let of_corpus = corpus.and_then(|corpus| corpus.text_bytes);
+    let facts = facts.zip(of_corpus);
+    let facts = facts.map(|(facts, of_corpus)| facts.scaled(text / of_corpus as f64));
+    let forecast = args.foretell.foretell(forecast, facts)?;
+    let correction = forecast.disk_bytes.and_then(|bytes| bytes.correction);
+    if let Some(corrected) = forecast.disk_bytes.filter(|_| correction.is_some()) {
+        breakdown.correct_bytes(corrected.interval());
     }
     let estimate = Estimate {
         observed,
+        correction,
         breakdown,
     };
     show(&estimate, args.json)
@@ -208,6 +235,11 @@ fn asked(args: &Args) -> Option<Target> {
         (None, Some(size)) => Some(Target::text_bytes(size.0)),
         (Some(samples), Some(size)) => Some(Target::samples(samples.get()).with_text_bytes(size.0)),
     }
+}
+
+/// Returns the run's memory for what is not yet written.
+fn memory(args: &Args) -> u64 {
+    args.memory.map_or_else(default_budget, |memory| memory.0)
 }
 
 /// Returns the learning threads of the run.
@@ -230,6 +262,7 @@ fn named(sources: &[PathBuf]) -> String {
 fn from_sample(
     args: &mut Args,
     learner: &HierarchicalConceptLearner,
+    facts: &mut Option<RunFacts>,
     stop: &StopSignal,
 ) -> Result<(Calibration, Observed, Option<Target>)> {
     let sources = match args.sources.is_empty() {
@@ -242,6 +275,17 @@ fn from_sample(
     // Standard input can be read once and in its own order only, so it is not shuffled.
     let is_stdin = sources.iter().any(|source| source.as_os_str() == "-");
     let mut loader = args.source.resolve(&sources)?.loader()?;
+    // Before the order in which documents are drawn: a run has its own.
+    *facts = args.foretell.has_history().then(|| {
+        let configuration = RunConfiguration::from_learner(learner);
+        let facts = RunFacts::new(&configuration, &loader, &args.sources, memory(args));
+        RunFacts {
+            backend: args.engine.backend(),
+            workers: Some(workers(args)),
+            is_part: args.source.reads_a_part(),
+            ..facts
+        }
+    });
     let is_all_asked_for = asked(args).is_none() && args.look_at.is_none();
     let small = SMALL * threads().get() as u64;
     let is_small = loader.total_bytes().is_some_and(|bytes| bytes <= small);

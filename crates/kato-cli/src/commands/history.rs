@@ -30,7 +30,8 @@ use crate::exit::exit_code;
 /// With --json every answer is one JSON object on standard output. list, compare: rows. show: run_id,
 /// recorded, settings, corpus, machine, estimate, outcome and notes. similar: similar, each with
 /// similarity and run. accuracy: seconds, disk_bytes and memory_bytes, each with runs, mean_percent, median_percent, bias_percent, intervals, covered and
-/// trend, or null; without_estimate, runs that had none. forecast: seconds with value, low and high.
+/// trend, or null; without_estimate, runs that had none; corrections of the next forecasts on this
+/// machine, each with made_by, backend, and factor, width and runs of every quantity. forecast: seconds with value, low and high.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -246,7 +247,7 @@ mod answers {
                 show(&SimilarView { similar }, json)
             }
             Command::Accuracy { filter } => {
-                show(&AccuracyView(history.accuracy(&filter.filter())?), json)
+                show(&AccuracyView::of(&history, &filter.filter())?, json)
             }
             Command::Forecast {
                 settings,

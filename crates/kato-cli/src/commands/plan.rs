@@ -4,7 +4,7 @@
 //! ```text
 //! kato plan corpus.jsonl --text-size 1GB
 //! kato plan corpus.jsonl --text-size 100GB --within 2h --budget 20 --report plan.html --out plan.json
-//! kato train corpus.jsonl --kb my-kb --plan plan.json
+//! kato train corpus.jsonl --kb my-kb --forecast plan.json
 //! kato plan corpus.jsonl --text-size 20MB --backend mongodb://127.0.0.1:27017
 //! ```
 
@@ -17,24 +17,29 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use indicatif::HumanCount;
+use kato_estimator::bytes::EmbeddedLayout;
 use kato_estimator::{Calibration, StorageBreakdown, StorageEngine, StorageEstimator, TextSampler};
 use kato_learner::HierarchicalConceptLearner;
 use kato_learner::config::Recording;
 use kato_planner::catalogue::Rented;
 use kato_planner::recommend::Place;
 use kato_planner::scaling::{Crossing, Law, Limit, Scaling, ScalingAnalyzer};
-use kato_planner::{Catalogue, Interval, Recommendation, Requirements, RunCosts, recommend};
+use kato_planner::{
+    Catalogue, Forecast, ForecastValue, Forecaster, Interval, Recommendation, Requirements,
+    RunCosts, recommend,
+};
 use kato_report::figures::bytes;
-use kato_scheduler::StopSignal;
+use kato_scheduler::{RunConfiguration, StopSignal, TrainingOptions};
 
 use crate::backend::{Backend, MONGODB_URI};
 use crate::byte_size::ByteSize;
 use crate::exit::{bail_as, exit_code};
-use crate::forecast::Forecast;
+use crate::history::{ForetellArgs, RunFacts};
 use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
 use crate::learning::LearningArgs;
 use crate::machine::{self, Machine};
+use crate::memory_limit::default_budget;
 use crate::meter::Meter;
 use crate::pilot::{PilotCorpus, PilotStore};
 use crate::planning::{
@@ -70,10 +75,10 @@ const MEMORY_A_WORKER: Interval = Interval {
 /// deleted afterwards. Its bytes follow those of the pilots. No other machine is recommended then,
 /// as it is the server that a run waits for.
 ///
-/// With --json the plan is one JSON object on standard output: forecast (seconds, disk_bytes,
-/// memory_bytes, each with value, low and high), patterns, law, on_the_way, recommendation with
+/// With --json the plan is one JSON object on standard output: forecast (made_by; seconds,
+/// disk_bytes and memory_bytes, each with value, low, high and what --history corrected it by), patterns, law, on_the_way, recommendation with
 /// options and changes, assumptions, command, pilots. --out writes the same to a file, with which
-/// `kato train --plan` compares itself. Progress goes to standard error.
+/// `kato train --forecast` compares itself. Progress goes to standard error.
 ///
 /// It is done (exit code 0) also where no machine does it.
 #[derive(Debug, clap::Args)]
@@ -82,13 +87,8 @@ pub(crate) struct Args {
     /// The corpus; see below. Default: this repository's README and docs.
     #[arg(value_name = "SOURCE")]
     sources: Vec<PathBuf>,
-    /// Size of the run's text: 1GB, 1TB.
-    #[arg(
-        long = "text-size",
-        alias = "target",
-        value_name = "SIZE",
-        required_unless_present = "samples"
-    )]
+    /// Size of the run's text: 1GB, 1TB. Default: that of the corpus.
+    #[arg(long = "text-size", alias = "target", value_name = "SIZE")]
     target: Option<ByteSize>,
     /// Documents of the run, instead of a size.
     #[arg(long = "documents", alias = "samples", value_name = "N", conflicts_with = "target", value_parser = clap::value_parser!(u64).range(1..))]
@@ -121,8 +121,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N|auto", value_parser = machine::parse_threads)]
     workers: Option<NonZeroUsize>,
     /// The run's memory for what is learned and not yet written.
-    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = crate::byte_size::memory)]
-    memory: ByteSize,
+    /// Default as that of `kato train`.
+    #[arg(long, value_name = "SIZE", value_parser = crate::byte_size::memory)]
+    memory: Option<ByteSize>,
     /// Where the run's knowledge goes: embedded:DIR (default embedded:kato-kb), or mongodb:URI for
     /// KATO's database layout in a MongoDB (mongodb alone takes the URI from KATO_MONGODB_URI).
     #[arg(long, value_name = "BACKEND")]
@@ -133,7 +134,7 @@ pub(crate) struct Args {
     /// Write the plan as a page of HTML with plots.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Write the plan as JSON, for `kato train --plan`.
+    /// Write the plan as JSON, for `kato train --forecast`.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Print one JSON object to standard output.
@@ -143,7 +144,16 @@ pub(crate) struct Args {
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
+    foretell: ForetellArgs,
+    #[command(flatten)]
     source: SourceArgs,
+}
+
+impl Args {
+    /// Returns the run's memory for what is learned and not yet written.
+    fn memory(&self) -> u64 {
+        self.memory.map_or_else(default_budget, |memory| memory.0)
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -169,6 +179,7 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
         file.as_deref()
             .map_or(Ok(()), |file| check_file(option, file))?;
     }
+    args.foretell.check()?;
     let catalogue = catalogue(args)?;
     let (plan, time) = plan(args, &catalogue, stop)?;
     if let Some(file) = &args.out {
@@ -203,7 +214,8 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
     // The command is that of the user, without the order in which pilots are drawn.
     let sources: Vec<String> = sources.iter().map(|s| s.display().to_string()).collect();
     let flags = flags(args, drawn.workers);
-    let mut target = target(args, corpus)?;
+    let mut target = target(args, &drawn)?;
+    let facts = drawn.facts(args, &store, &target);
     let far = far_away(&target, corpus);
     if let Some(far) = &far {
         announce(args, far);
@@ -220,7 +232,7 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
     let workers = drawn.workers.get() as u64;
     let estimator = StorageEstimator::builder()
         .with_calibration(Calibration::from_sample(&drawn.sampler.finish()?))
-        .with_engine(engine(args, workers, is_embedded))
+        .with_engine(engine(args, workers, is_embedded, &measured))
         .with_force(far.is_some())
         .build()?;
     let (disk, patterns) = match is_embedded {
@@ -238,6 +250,7 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
     };
     let merging = disk.value / limits.first().map_or(f64::INFINITY, |limit| limit.value);
     let forecast = forecast(args, &time, &target, &measured, disk, merging, workers)?;
+    let forecast = args.foretell.foretell(forecast, facts)?;
     let recommendation = match is_embedded {
         true => machines(args, catalogue, &forecast, &measured, target, workers)?,
         false => only_here(args, &forecast)?,
@@ -279,6 +292,10 @@ struct Drawn<'a> {
     workers: NonZeroUsize,
     /// How often each size is trained where the user does not say.
     repeats: usize,
+    /// What the run is known by to the history; `None` where it is in none.
+    facts: Option<RunFacts>,
+    /// Bytes of text of the whole corpus; `None` where its files do not tell.
+    whole_text: Option<f64>,
 }
 
 impl<'a> Drawn<'a> {
@@ -290,6 +307,18 @@ impl<'a> Drawn<'a> {
         learner: &'a HierarchicalConceptLearner,
         stop: &StopSignal,
     ) -> Result<Self> {
+        // Before the order in which pilots are drawn: a run has its own.
+        let facts = args.foretell.has_history().then(|| -> Result<RunFacts> {
+            let loader = args.source.resolve(sources)?.loader()?;
+            let configuration = RunConfiguration::from_learner(learner);
+            Ok(RunFacts::new(
+                &configuration,
+                &loader,
+                sources,
+                args.memory(),
+            ))
+        });
+        let facts = facts.transpose()?;
         // Standard input can be read once and in its own order only.
         let is_stdin = sources.iter().any(|source| source.as_os_str() == "-");
         if !is_stdin {
@@ -306,11 +335,34 @@ impl<'a> Drawn<'a> {
         let most_bytes = args.pilot.map_or(most_bytes, |size| size.0);
         let corpus =
             PilotCorpus::draw(&mut loader, most_bytes, stop, |text| Ok(sampler.add(text)?))?;
+        let text = corpus.total_bytes() as f64;
+        let files = loader.total_bytes().filter(|_| !args.source.reads_a_part());
+        let of_files = files.map(|files| text * files as f64 / loader.bytes_read().max(1) as f64);
         Ok(Self {
+            whole_text: if corpus.is_whole {
+                Some(text)
+            } else {
+                of_files
+            },
             corpus,
             sampler,
             workers,
             repeats,
+            facts,
+        })
+    }
+
+    /// Returns what the run is known by to the history; `None` where its size against that of its
+    /// corpus is not known.
+    fn facts(&self, args: &Args, store: &PilotStore, target: &Target) -> Option<RunFacts> {
+        let facts = self.facts.clone()?.with_workers(self.workers);
+        Some(RunFacts {
+            backend: match store {
+                PilotStore::Embedded => "embedded",
+                PilotStore::Mongodb { .. } => "mongodb",
+            },
+            is_part: args.source.reads_a_part(),
+            ..facts.scaled(target.text_bytes / self.whole_text?)
         })
     }
 }
@@ -340,16 +392,26 @@ fn train_pilots(
 fn flags(args: &Args, workers: NonZeroUsize) -> Vec<String> {
     let mut flags = args.learning.to_flags();
     flags.extend(["--workers".to_owned(), workers.to_string()]);
-    flags.extend(["--memory".to_owned(), args.memory.0.to_string()]);
+    flags.extend(["--memory".to_owned(), args.memory().to_string()]);
     flags
 }
 
 /// Returns what the run is stored by.
-fn engine(args: &Args, workers: u64, is_embedded: bool) -> StorageEngine {
-    match is_embedded {
-        true => StorageEngine::embedded_of_run(workers, args.memory.0),
-        false => StorageEngine::mongodb(),
+fn engine(args: &Args, workers: u64, is_embedded: bool, measured: &[Measured]) -> StorageEngine {
+    if !is_embedded {
+        return StorageEngine::mongodb();
     }
+    let mut layout = EmbeddedLayout::of_run(workers, args.memory());
+    // The fastest pilot says what is learned between two commits, which come by the clock.
+    let rates = measured
+        .iter()
+        .map(|pilot| pilot.tokens as f64 / pilot.growing_seconds());
+    let fastest = rates.filter(|rate| rate.is_finite()).fold(0.0, f64::max);
+    let interval = TrainingOptions::default().commit_interval;
+    if fastest > 0.0 {
+        layout.commit_tokens = Some(fastest * interval.as_secs_f64());
+    }
+    StorageEngine::Embedded(layout)
 }
 
 /// Returns what changes on this machine as the run grows.
@@ -361,7 +423,7 @@ fn limits_here(
     workers: u64,
 ) -> Result<Vec<Limit>> {
     let a_second = disk.value / time.seconds(target.size(), 0.0)?.value;
-    Ok(limits(args.memory.0, workers, a_second, free_disk(args)))
+    Ok(limits(args.memory(), workers, a_second, free_disk(args)))
 }
 
 /// Returns bytes and patterns of a run.
@@ -407,13 +469,13 @@ fn forecast(
     workers: u64,
 ) -> Result<Forecast> {
     // What the workers wrote last is not on the disk yet when all is learned.
-    let last = disk.value.min(part_bytes(args.memory.0));
+    let last = disk.value.min(part_bytes(args.memory()));
+    let seconds = time.seconds(target.size(), merging)?;
     Ok(Forecast {
-        seconds: time
-            .seconds(target.size(), merging)?
-            .plus(time.last_flush(last)),
-        disk_bytes: Some(disk),
-        memory_bytes: memory(args, measured, workers),
+        made_by: Some(Forecaster::Plan),
+        seconds: Some(seconds.plus(time.last_flush(last)).into()),
+        disk_bytes: Some(disk.into()),
+        memory_bytes: memory(args, measured, workers).map(Into::into),
     })
 }
 
@@ -472,7 +534,7 @@ fn command(args: &Args, sources: &[String], flags: Vec<String>) -> String {
     }
     command.extend(flags);
     if let Some(out) = &args.out {
-        command.extend(["--plan".to_owned(), out.display().to_string()]);
+        command.extend(["--forecast".to_owned(), out.display().to_string()]);
     }
     shell(&command)
 }
@@ -532,20 +594,25 @@ fn far_away(target: &Target, corpus: &PilotCorpus) -> Option<String> {
 }
 
 /// Returns the size of the run in both units.
-fn target(args: &Args, corpus: &PilotCorpus) -> Result<Target> {
+fn target(args: &Args, drawn: &Drawn<'_>) -> Result<Target> {
+    let corpus = &drawn.corpus;
     let a_document = corpus.total_bytes() as f64 / corpus.n_documents() as f64;
-    let target = match (args.target, args.samples) {
-        (Some(size), _) => Target {
-            text_bytes: size.0 as f64,
-            samples: (size.0 as f64 / a_document).ceil(),
+    let size = args.target.map(|size| size.0 as f64);
+    let target = match (size.or(drawn.whole_text), args.samples) {
+        (Some(text_bytes), None) => Target {
+            text_bytes,
+            samples: (text_bytes / a_document).ceil(),
             upserts: None,
         },
-        (None, Some(samples)) => Target {
+        (_, Some(samples)) => Target {
             text_bytes: samples as f64 * a_document,
             samples: samples as f64,
             upserts: None,
         },
-        (None, None) => bail_as!(Usage, "say how large the run is: --text-size 1GB"),
+        (None, None) => bail_as!(
+            Usage,
+            "the corpus does not tell how large it is: say it with --text-size 1GB or --documents N"
+        ),
     };
     ensure!(
         target.text_bytes >= 1.0,
@@ -576,7 +643,7 @@ fn memory(args: &Args, measured: &[Measured], workers: u64) -> Option<Interval> 
         .filter_map(|pilot| pilot.memory_bytes)
         .max()? as f64;
     let of_workers = MEMORY_A_WORKER.high * workers as f64;
-    let bound = (2.0 * args.memory.0 as f64 + 100e6 + of_workers).max(most);
+    let bound = (2.0 * args.memory() as f64 + 100e6 + of_workers).max(most);
     Some(Interval::new(f64::midpoint(most, bound), most, bound))
 }
 
@@ -605,7 +672,8 @@ fn machines(
     // All threads of this machine for the time of the run. They were slowed down by each other here
     // as they will be elsewhere, which is what their worth of 0.9 takes back.
     let together = if threads > 1 { 0.9 } else { 1.0 };
-    let core_seconds = forecast.seconds.scaled(threads as f64 * together);
+    let seconds = foretold(forecast.seconds).unwrap_or(Interval::exact(0.0));
+    let core_seconds = seconds.scaled(threads as f64 * together);
     let analyzer = ScalingAnalyzer::new()
         .with_laws([Law::Linear])
         .with_force(true);
@@ -613,10 +681,8 @@ fn machines(
     let reader = reader
         .and_then(|law| law.predict(target.text_bytes).ok())
         .map(interval);
-    let disk = forecast.disk_bytes.unwrap_or(Interval::exact(0.0));
-    let memory = forecast
-        .memory_bytes
-        .unwrap_or(Interval::around(600e6, 0.3));
+    let disk = foretold(forecast.disk_bytes).unwrap_or(Interval::exact(0.0));
+    let memory = foretold(forecast.memory_bytes).unwrap_or(Interval::around(600e6, 0.3));
     let costs = RunCosts::new(core_seconds, disk)
         .with_reader_seconds(reader.unwrap_or(Interval::exact(0.0)))
         // With merges, what is kept was written more than once.
@@ -635,6 +701,11 @@ fn machines(
     )?)
 }
 
+/// Returns a number of a forecast with its interval.
+fn foretold(value: Option<ForecastValue>) -> Option<Interval> {
+    value.map(|value| value.interval())
+}
+
 /// Returns what is wanted of the run.
 fn wanted(args: &Args) -> Requirements {
     let mut wanted = Requirements::new();
@@ -651,9 +722,10 @@ fn wanted(args: &Args) -> Requirements {
 /// that server.
 fn only_here(args: &Args, forecast: &Forecast) -> Result<Recommendation> {
     let nothing = Interval::exact(0.0);
-    let memory = forecast.memory_bytes.unwrap_or(nothing);
+    let memory = foretold(forecast.memory_bytes).unwrap_or(nothing);
+    let seconds = foretold(forecast.seconds).unwrap_or(nothing);
     let costs = RunCosts::new(nothing, nothing)
-        .with_fixed_seconds(forecast.seconds)
+        .with_fixed_seconds(seconds)
         .with_memory(memory, nothing);
     let here = Machine::here();
     let memory_gb = here

@@ -11,7 +11,7 @@
 //! kato train corpus.jsonl --backend kato:http://127.0.0.1:8000 --run wikitext
 //! kato train corpus.jsonl --backend mongodb://127.0.0.1:27017 --run wikitext
 //! kato train corpus.jsonl --profile --report run.html     # where does the time go?
-//! kato train corpus.jsonl --history runs.db --plan plan.json
+//! kato train corpus.jsonl --history runs.db --forecast plan.json
 //! ```
 
 mod outcome;
@@ -27,9 +27,9 @@ use anyhow::{Context, Error, Result, bail};
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::ignored::by_reason;
 use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
+use kato_planner::Forecast;
 use kato_prediction::Cancel;
 use kato_prediction::disk::BuildOptions;
-use kato_runs::manifest::CorpusDigest;
 use kato_runs::{Destination, Position, RunsError, TrainingRun};
 use kato_scheduler::{
     Checkpoint, RunConfiguration, TrainError, TrainingEvent, TrainingOptions, TrainingReport,
@@ -41,7 +41,7 @@ use serde_json::json;
 use self::outcome::Outcome;
 use crate::byte_size::ByteSize;
 use crate::exit::{failed, unless_interrupted};
-use crate::forecast::Forecast;
+use crate::forecast::read_forecast;
 use crate::history::{HistoryArgs, Recorder, RunFacts};
 use crate::indexing::head_options;
 use crate::interrupt::{INTERRUPTED, is_interrupted, on_interrupt};
@@ -74,7 +74,8 @@ use crate::{program, repository};
 /// and starved_share, the part of the time that learning waited for documents; num_workers and
 /// distribution; disk_bytes, and peak_memory_bytes of this process; server, of a run into one; where they
 /// were asked for, profile, what bounds the run, recorded, the id in the history, and occurrences, as `kato
-/// index` tells them; forecast, where there was one, with value, low, high, error and covered; index, where
+/// index` tells them; forecast, where there was one: made_by, and value, low, high,
+/// error and covered of every quantity; index, where
 /// one was written, with patterns, bytes and seconds, and head, where its counts were. Progress goes to
 /// standard error.
 ///
@@ -198,8 +199,8 @@ fn run(args: &Args) -> Result<ExitCode> {
     args.profile.check()?;
     let destination = args.destination.destination(&probe)?;
     args.destination.check_files(&destination)?;
-    let plan = args.history.plan.as_deref();
-    let plan = plan.map(Forecast::of_plan).transpose()?;
+    let given = args.history.forecast.as_deref();
+    let given = given.map(read_forecast).transpose()?;
     let history = args.history.history.as_deref();
     let mut recorder = history.map(Recorder::open).transpose()?;
     let learner = args.learning.learner(args.recording.recording())?;
@@ -223,7 +224,8 @@ fn run(args: &Args) -> Result<ExitCode> {
     });
     let facts = facts(args, &configuration, &loader);
     let ignored = by_reason(loader.ignored_files());
-    let forecast = plan.or_else(|| recorder.as_ref()?.forecast(&facts));
+    let forecast = given.or_else(|| recorder.as_ref()?.forecast(&facts));
+    run.foretell(forecast);
     let trained = train(args, &mut run, &mut loader, &learner, &options, forecast);
     let (report, profile) = match trained {
         Err(error) => return Err(forgotten(begun, run, error)),
@@ -417,28 +419,17 @@ fn facts(
     configuration: &RunConfiguration,
     loader: &StreamingDatasetLoader,
 ) -> RunFacts {
-    let identity = loader.identity();
-    let sizes = identity.files().into_iter().map(|file| file.size);
-    let names: Vec<String> = match args.sources.is_empty() {
-        true => vec!["the text of this repository, or of the run".to_owned()],
-        false => args
-            .sources
-            .iter()
-            .map(|source| source.display().to_string())
-            .collect(),
+    let facts = RunFacts::new(configuration, loader, &args.sources, args.memory());
+    let facts = match args.workers {
+        Workers::Exactly(workers) => facts.with_workers(workers),
+        Workers::Auto => facts,
     };
-    let nodes = configuration.rules.learner.nodes.iter();
     RunFacts {
-        chunk_sizes: nodes.map(|node| node.chunk_size as u64).collect(),
         backend: args.destination.kind(),
-        memory_bytes: args.memory(),
-        corpus: names.join(" "),
-        fingerprint: CorpusDigest::from_identity(&identity).digest,
-        corpus_bytes: sizes.sum(),
-        configuration: configuration.to_json(),
         is_part: args.max_documents.is_some()
             || args.hold_out.is_some()
             || args.source.reads_a_part(),
+        ..facts
     }
 }
 

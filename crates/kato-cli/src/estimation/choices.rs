@@ -16,6 +16,16 @@ pub(crate) enum Engine {
 }
 
 impl Engine {
+    /// Returns the kind of place that a run with it goes to.
+    #[must_use]
+    pub(crate) fn backend(self) -> &'static str {
+        match self {
+            Self::Embedded => "embedded",
+            Self::Mongodb => "mongodb",
+            Self::StockKato => "kato",
+        }
+    }
+
     /// Returns the store, for a run of so many workers and so much memory.
     #[must_use]
     pub(crate) fn storage(self, is_compact: bool, workers: u64, memory: u64) -> StorageEngine {

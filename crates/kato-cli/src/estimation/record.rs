@@ -16,7 +16,7 @@ use crate::exit::bail_as;
 /// # Errors
 ///
 /// When there is none, it cannot be read, or it was not made by `kato train`.
-fn run_record(kb: &Path) -> Result<RunRecord> {
+pub(crate) fn run_record(kb: &Path) -> Result<RunRecord> {
     let store = EmbeddedStore::open_read_only(kb)?;
     warn_of_recovery(&store);
     // Any program may keep a configuration of its own in a store.

@@ -5,10 +5,10 @@ use std::convert::Infallible;
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use kato_planner::Forecast;
 use kato_scheduler::TrainingReport;
 
 use super::RunFacts;
-use crate::forecast::Forecast;
 
 /// A recorder, of which this build has none.
 #[derive(Debug)]
@@ -27,6 +27,11 @@ impl Recorder {
     /// Returns the forecast by runs of the history.
     pub(crate) fn forecast(&self, _: &RunFacts) -> Option<Forecast> {
         // No value of the type exists, so this cannot be reached, and the compiler knows it.
+        match self.0 {}
+    }
+
+    /// Corrects a forecast and keeps it.
+    pub(crate) fn foretell(&mut self, _: &RunFacts, _: Forecast) -> Result<Forecast> {
         match self.0 {}
     }
 

@@ -3,17 +3,13 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use kato_planner::Interval;
-use kato_planner::history::record::{
-    Corpus, Estimate, ForecastValue, LevelOutcome, Machine, NewRun, Outcome, RunSettings,
-};
-use kato_planner::history::{RunFilter, TrainingHistory};
+use kato_planner::history::record::{Corpus, LevelOutcome, Machine, NewRun, Outcome, RunSettings};
+use kato_planner::history::{NewForecast, RunFilter, TrainingHistory};
 use kato_planner::scaling::ScalingAnalyzer;
+use kato_planner::{Forecast, ForecastValue, Forecaster};
 use kato_scheduler::TrainingReport;
-use serde_json::Value;
 
 use super::RunFacts;
-use crate::forecast::Forecast;
 use crate::machine;
 use crate::writable::check_file;
 
@@ -38,11 +34,18 @@ impl Recorder {
         Ok(Self { history })
     }
 
-    /// Returns what complete runs with the same settings on the same machine foretell; `None` where
-    /// there are fewer than three sizes of them, and where the run is too far from them.
+    /// Returns what `kato plan` and `kato estimate` foretold of the run, else what complete runs with
+    /// the same settings on the same machine foretell; `None` where there are fewer than three sizes
+    /// of them, and where the run is too far from them.
     #[must_use]
     pub(crate) fn forecast(&self, facts: &RunFacts) -> Option<Forecast> {
         let bytes = facts.corpus_bytes.filter(|_| !facts.is_part)? as f64;
+        let kept = self
+            .history
+            .forecast(&settings(facts), &corpus(facts), &machine_here());
+        if let Ok(Some(kept)) = kept {
+            return Some(kept);
+        }
         let filter = RunFilter::default()
             .with_complete_only()
             .with_chunk_sizes(facts.chunk_sizes.iter().copied());
@@ -63,13 +66,38 @@ impl Recorder {
             });
             let scaling = ScalingAnalyzer::new().fit(points).ok()?;
             let foretold = scaling.predict(bytes).ok()?;
-            Some(Interval::new(foretold.value, foretold.low, foretold.high))
+            let (low, high) = (foretold.low, foretold.high);
+            Some(ForecastValue::with_interval(foretold.value, low, high))
         };
         Some(Forecast {
-            seconds: by_size(&|outcome| Some(outcome.seconds))?,
+            made_by: Some(Forecaster::History),
+            seconds: Some(by_size(&|outcome| Some(outcome.seconds))?),
             disk_bytes: by_size(&|outcome| outcome.disk_bytes.map(|bytes| bytes as f64)),
             memory_bytes: by_size(&|outcome| outcome.memory_bytes.map(|bytes| bytes as f64)),
         })
+    }
+
+    /// Corrects a forecast by the errors of those before it on this machine, keeps it for the run that
+    /// it is of, and returns it. That of a corpus whose size is not known is not kept, as no run would
+    /// find it.
+    ///
+    /// # Errors
+    ///
+    /// When the history cannot be read or written.
+    pub(crate) fn foretell(&mut self, facts: &RunFacts, forecast: Forecast) -> Result<Forecast> {
+        let machine = machine_here();
+        let made_by = forecast.made_by.unwrap_or(Forecaster::History);
+        let corrections = self.history.corrections(made_by, facts.backend, &machine)?;
+        let forecast = corrections.apply(&forecast);
+        if facts.corpus_bytes.is_some() && !facts.is_part {
+            self.history.record_forecast(&NewForecast {
+                settings: settings(facts),
+                corpus: corpus(facts),
+                machine,
+                forecast,
+            })?;
+        }
+        Ok(forecast)
     }
 
     /// Records a run and returns its id.
@@ -86,15 +114,11 @@ impl Recorder {
     ) -> Result<String> {
         let mut settings = RunSettings {
             workers: Some(report.n_workers as u64),
-            memory_bytes: Some(facts.memory_bytes),
-            backend: Some(facts.backend.into()),
-            ..RunSettings::new(facts.chunk_sizes.iter().copied())
+            ..settings(facts)
         };
-        let mut set = |name: &str, value: Value| settings.other.insert(name.to_owned(), value);
-        set("configuration", facts.configuration.clone());
         // A session that went on took the time of its own documents only, and foretells no whole run.
         if facts.is_part || report.session_documents < report.documents_processed {
-            set("part", true.into());
+            settings.other.insert("part".to_owned(), true.into());
         }
         let levels = report.levels.iter().map(|level| LevelOutcome {
             patterns: level.unique_patterns,
@@ -112,13 +136,9 @@ impl Recorder {
             ..Outcome::new(report.total_time_seconds)
         };
         let run = NewRun {
-            corpus: Corpus {
-                fingerprint: Some(facts.fingerprint.clone()),
-                bytes: facts.corpus_bytes,
-                ..Corpus::new(facts.corpus.as_str())
-            },
+            corpus: corpus(facts),
             machine: machine_here(),
-            estimate: forecast.map(estimate),
+            estimate: forecast.copied(),
             notes: note.to_owned(),
             ..NewRun::new(settings, outcome)
         };
@@ -128,20 +148,29 @@ impl Recorder {
     }
 }
 
-/// Returns a forecast as it is recorded.
-fn estimate(forecast: &Forecast) -> Estimate {
-    let foretold = |interval: Interval| {
-        ForecastValue::with_interval(interval.value, interval.low, interval.high)
-    };
-    Estimate {
-        seconds: Some(foretold(forecast.seconds)),
-        disk_bytes: forecast.disk_bytes.map(foretold),
-        memory_bytes: forecast.memory_bytes.map(foretold),
+/// Returns the settings of a run as they are recorded, with the workers as far as they are known.
+fn settings(facts: &RunFacts) -> RunSettings {
+    let configuration = ("configuration".to_owned(), facts.configuration.clone());
+    RunSettings {
+        workers: facts.workers,
+        memory_bytes: Some(facts.memory_bytes),
+        backend: Some(facts.backend.into()),
+        other: [configuration].into(),
+        ..RunSettings::new(facts.chunk_sizes.iter().copied())
+    }
+}
+
+/// Returns the corpus of a run as it is recorded.
+fn corpus(facts: &RunFacts) -> Corpus {
+    Corpus {
+        fingerprint: Some(facts.fingerprint.clone()),
+        bytes: facts.corpus_bytes,
+        ..Corpus::new(facts.corpus.as_str())
     }
 }
 
 /// Returns this machine as it is recorded.
-fn machine_here() -> Machine {
+pub(crate) fn machine_here() -> Machine {
     let here = machine::Machine::here();
     Machine {
         name: here.processor,

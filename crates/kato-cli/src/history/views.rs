@@ -1,10 +1,14 @@
 //! The answers of `kato history`, for people and for machines.
 
-use kato_planner::Interval;
-use kato_planner::history::{Accuracy, Comparison, RunRecord, SimilarRun};
+use anyhow::Result;
+use kato_planner::history::{
+    Accuracy, Comparison, Corrections, RunFilter, RunRecord, SimilarRun, TrainingHistory,
+};
 use kato_planner::recommend::span;
+use kato_planner::{Correction, Forecaster, Interval};
 use serde::Serialize;
 
+use super::recording::machine_here;
 use crate::inspect::View;
 
 /// Runs side by side.
@@ -116,13 +120,74 @@ impl View for SimilarView {
     }
 }
 
-/// How good estimates were.
+/// How good forecasts were, and what the next ones here are corrected by.
 #[derive(Debug, Serialize)]
-pub(crate) struct AccuracyView(pub(crate) Accuracy);
+pub(crate) struct AccuracyView {
+    #[serde(flatten)]
+    accuracy: Accuracy,
+    corrections: Vec<NextForecast>,
+}
+
+/// What the next forecast of a kind is corrected by.
+#[derive(Debug, Serialize)]
+struct NextForecast {
+    made_by: Forecaster,
+    backend: &'static str,
+    #[serde(flatten)]
+    corrections: Corrections,
+}
+
+impl AccuracyView {
+    /// Looks at the runs that a filter keeps, and at all of this machine.
+    ///
+    /// # Errors
+    ///
+    /// When the history cannot be read.
+    pub(crate) fn of(history: &TrainingHistory, filter: &RunFilter) -> Result<Self> {
+        let here = machine_here();
+        let mut corrections = Vec::new();
+        for made_by in [Forecaster::Plan, Forecaster::Estimate] {
+            for backend in ["embedded", "mongodb"] {
+                let found = history.corrections(made_by, backend, &here)?;
+                if found != Corrections::default() {
+                    corrections.push(NextForecast {
+                        made_by,
+                        backend,
+                        corrections: found,
+                    });
+                }
+            }
+        }
+        Ok(Self {
+            accuracy: history.accuracy(filter)?,
+            corrections,
+        })
+    }
+}
 
 impl View for AccuracyView {
     fn text(&self, _width: usize) -> String {
-        self.0.to_string()
+        let mut text = self.accuracy.to_string();
+        for next in &self.corrections {
+            let of = &next.corrections;
+            let told = [
+                ("time", of.seconds),
+                ("bytes", of.disk_bytes),
+                ("memory", of.memory_bytes),
+            ];
+            let told = told.into_iter().filter_map(|(what, correction)| {
+                let Correction { factor, runs, .. } = correction?;
+                Some(format!("{what} by {factor:.2} ({runs})"))
+            });
+            let told: Vec<String> = told.collect();
+            text += &format!(
+                "the next {} of a run into {} here is multiplied, by so many runs: {}\n",
+                next.made_by.as_str(),
+                next.backend,
+                told.join(", ")
+            );
+        }
+        text
     }
 }
 

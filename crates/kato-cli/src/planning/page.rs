@@ -124,14 +124,18 @@ fn tiles(plan: &Plan) -> Vec<(String, String)> {
         (format(interval.value), format!("{what}, {between}"))
     };
     let forecast = &plan.forecast;
-    let disk = forecast
-        .disk_bytes
-        .map(|disk| tile(disk, bytes, "on the disk"));
-    let memory = forecast.memory_bytes;
-    [tile(forecast.seconds, seconds, "on this machine")]
+    let forecasts = [
+        (
+            forecast.seconds,
+            seconds as fn(f64) -> String,
+            "on this machine",
+        ),
+        (forecast.disk_bytes, bytes, "on the disk"),
+        (forecast.memory_bytes, bytes, "of memory"),
+    ];
+    forecasts
         .into_iter()
-        .chain(disk)
-        .chain(memory.map(|memory| tile(memory, bytes, "of memory")))
+        .filter_map(|(value, format, what)| Some(tile(value?.interval(), format, what)))
         .chain([tile(plan.patterns, count, "patterns")])
         .collect()
 }
@@ -213,7 +217,8 @@ fn law(plan: &Plan, time: &Scaling) -> Picture {
         .iter()
         .map(|point| (point.size, point.low, point.high));
     let line = curve.iter().map(|point| (point.size, point.value));
-    let run = (plan.target.size(), plan.forecast.seconds.value);
+    let expected = plan.forecast.seconds.map_or(0.0, |seconds| seconds.value);
+    let run = (plan.target.size(), expected);
     let pilots = time.measurements().to_vec();
     Chart::new(
         "Time on this machine by size",

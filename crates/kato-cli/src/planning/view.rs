@@ -2,13 +2,13 @@
 
 use kato_planner::recommend::{MachineOption, Verdict, span};
 use kato_planner::scaling::{Crossing, Limit};
-use kato_planner::{Interval, Recommendation};
+use kato_planner::{Forecast, ForecastValue, Interval, Recommendation};
 use kato_report::figures::bytes;
 use kato_scheduler::TrainingOptions;
 use serde::Serialize;
 
 use super::Measured;
-use crate::forecast::Forecast;
+use crate::forecast::corrected;
 use crate::inspect::View;
 
 /// A plan of a run.
@@ -126,7 +126,6 @@ pub(super) fn in_words(verdict: Verdict) -> &'static str {
 impl View for Plan {
     fn text(&self, _width: usize) -> String {
         let hours = |seconds: f64| span(seconds / 3600.0);
-        let Interval { value, low, high } = self.forecast.seconds;
         let mut text = format!(
             "The run: {} of text, about {:.0} documents, {:.0} times the largest pilot\n",
             bytes(self.target.text_bytes),
@@ -136,24 +135,16 @@ impl View for Plan {
         if let Some(upserts) = self.target.upserts {
             text += &format!("Upserts: {upserts:.3e}, one a pattern and one a symbol\n");
         }
-        text += &format!(
-            "Time here: {} ({} to {})\n",
-            hours(value),
-            hours(low),
-            hours(high)
-        );
-        if let Some(Interval { value, low, high }) = self.forecast.disk_bytes {
-            text += &format!(
-                "On the disk: {} ({} to {})\n",
-                bytes(value),
-                bytes(low),
-                bytes(high)
-            );
+        if let Some(seconds) = self.forecast.seconds {
+            text += &format!("Time here: {}\n", shown(&seconds, hours));
+        }
+        if let Some(disk) = self.forecast.disk_bytes {
+            text += &format!("On the disk: {}\n", shown(&disk, bytes));
         }
         let Interval { value, low, high } = self.patterns;
         text += &format!("Patterns: {value:.3e} ({low:.3e} to {high:.3e})\n");
-        if let Some(Interval { value, high, .. }) = self.forecast.memory_bytes {
-            text += &format!("Memory: {}, no more than {}\n", bytes(value), bytes(high));
+        if let Some(memory) = self.forecast.memory_bytes {
+            text += &format!("Memory: {}\n", shown(&memory, bytes));
         }
         let unit = self.target.unit();
         text += &format!("Law of the time, n in {unit}: {}\n", self.law);
@@ -169,6 +160,18 @@ impl View for Plan {
         }
         text + &format!("\nRun it:\n  {}\n", self.command)
     }
+}
+
+/// Describes a number with its interval, and what it was corrected by.
+fn shown(value: &ForecastValue, in_words: impl Fn(f64) -> String) -> String {
+    let Interval {
+        value: v,
+        low,
+        high,
+    } = value.interval();
+    let [v, low, high] = [v, low, high].map(in_words);
+    let corrected = value.correction.as_ref().map(corrected);
+    format!("{v} ({low} to {high}){}", corrected.unwrap_or_default())
 }
 
 /// Returns the bytes of a part of each worker.

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use indicatif::{HumanBytes, HumanCount, HumanDuration};
+use kato_planner::Forecast;
 use kato_scheduler::TrainingEvent;
 use kato_scheduler::event::Progress;
 use serde_json::{Value, json};
 
-use crate::forecast::Forecast;
+use crate::forecast::expected_time;
 use crate::meter::{Meter, Pace, WARM_UP};
 
 /// Shortest time between two lines of progress for machines.
@@ -159,10 +160,11 @@ impl Reporter {
         self.meter
             .update(progress.bytes_read, progress.total_bytes, || {
                 let mut facts = facts(progress, pace, is_stopping);
-                if let Some(forecast) = forecast.filter(|_| !is_stopping) {
+                let expected = forecast.filter(|_| !is_stopping);
+                if let Some(expected) = expected.as_ref().and_then(expected_time) {
                     // Beside the time that is left, which it is compared with.
                     let elapsed = progress.elapsed.as_secs_f64();
-                    let text = format!("{elapsed:.0} s of {}", forecast.text());
+                    let text = format!("{elapsed:.0} s of {expected}");
                     facts.insert(facts.len().min(1), text);
                 }
                 facts

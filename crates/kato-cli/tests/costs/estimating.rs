@@ -260,7 +260,15 @@ fn plots_are_pictures() {
         .map(|file| file.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    assert_eq!(names, ["growth.svg", "rank-frequency.svg"]);
+    assert_eq!(
+        names,
+        [
+            "bytes.svg",
+            "growth.svg",
+            "rank-frequency.svg",
+            "repeats.svg"
+        ]
+    );
     for name in names {
         let svg = place.read(&format!("plots/{name}"));
         assert!(svg.starts_with("<svg") && svg.contains("node0"), "{svg}");

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::LevelContents;
+use super::merging::{Written, left_by};
 
 /// The settings of a run on which the size of an embedded store depends beside its patterns.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -16,6 +17,9 @@ pub struct EmbeddedLayout {
     /// Tokens that are learned between two commits; `None`, the default, where one commit takes
     /// all.
     pub commit_tokens: Option<f64>,
+    /// Whether that number is only expected, as of a run whose commits come by the clock. Default
+    /// `false`.
+    pub is_commit_expected: bool,
     /// Mean bytes of the text of a distinct token. Default 7.8, GPT-2's on English text, whose
     /// blank takes two bytes.
     pub token_text_bytes: f64,
@@ -27,6 +31,7 @@ impl Default for EmbeddedLayout {
             segments: 1,
             segment_memory: None,
             commit_tokens: None,
+            is_commit_expected: false,
             token_text_bytes: 7.8,
         }
     }
@@ -38,17 +43,6 @@ const BLOCK: f64 = 256.0;
 const BLOCK_INDEX_BYTES: f64 = 20.0;
 const NAME_BYTES: f64 = 20.0;
 
-/// Most segments of a store by default; what would make more merges the smaller ones
-/// (`docs/file-format.md`).
-const STANDING: u64 = 64;
-/// Most equal segments that the likely size is computed with: half way between a store that is
-/// about to merge and one that has just merged.
-const COUNTED: u64 = 40;
-/// Number of equal segments that take as much as those of a store that has merged: the mean over 65 to
-/// 5,000 commits of equal size. Right after a merge of all it is 1, and right before one up to 36.
-const MERGED: u64 = 10;
-/// Most patterns of one node in a merged segment, by default.
-const MAX_PATTERNS: f64 = 24_000_000.0;
 /// Tokens that a worker learns in the ten seconds between two commits, on the machine of
 /// `docs/benchmarks.md`.
 const COMMIT_TOKENS: f64 = 60e6;
@@ -57,26 +51,12 @@ const COMMIT_TOKENS: f64 = 60e6;
 const PATTERN_MEMORY: f64 = 64.0;
 const SYMBOL_MEMORY: f64 = 4.5;
 
-/// The number of equal segments that stand for a store's segments of many sizes.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Segments {
-    /// Number as if documents were in random order.
-    pub(crate) likely: u64,
-    /// Number in random order, right before segments are merged.
-    pub(crate) high: u64,
-    /// For a store that has merged: the number before its first merge, and the share of all learn
-    /// calls until then.
-    pub(crate) peak_before_merge: Option<(u64, f64)>,
-}
+/// Factors of the tokens of a commit that are tried where they are only expected: what a machine
+/// learns in ten seconds is known that well.
+const COMMIT_SPREAD: [f64; 5] = [0.8, 0.9, 1.0, 1.12, 1.25];
 
-impl Segments {
-    /// A single segment.
-    pub(crate) const ONE: Self = Self {
-        likely: 1,
-        high: 1,
-        peak_before_merge: None,
-    };
-}
+/// The segments of a store, as shares of all learn calls, each with how many there are.
+pub(crate) type Segments = Vec<(f64, u64)>;
 
 impl EmbeddedLayout {
     /// Creates the layout that training with so many workers leaves, before compacting.
@@ -92,66 +72,47 @@ impl EmbeddedLayout {
             segment_memory: Some(memory_budget / segments),
             // A commit takes what all workers learned meanwhile.
             commit_tokens: Some(COMMIT_TOKENS * segments as f64),
+            is_commit_expected: true,
             ..Self::default()
         }
     }
 
-    /// Returns the segments of a store after so many tokens; `contents` gives the contents of the
-    /// levels after a share of all learn calls.
+    /// Returns the segments that a store may have after so many tokens, one set for each rate of
+    /// commits that is tried; `contents` gives the contents of the levels after a share of all learn
+    /// calls.
     pub(crate) fn segments(
         &self,
         tokens: f64,
         contents: impl Fn(f64) -> Vec<LevelContents>,
-    ) -> Segments {
-        let workers = self.segments.max(1);
-        let (standing, counted) = (STANDING.max(workers), COUNTED.max(workers));
-        let part = self.part(tokens, &contents);
-        // The slack keeps rounding of the quotient from adding a segment.
-        let parts = (1.0 / part - 1e-9).ceil() as u64;
-        // Nothing is merged before the first commit, however many parts that has: it stands as it was
-        // written.
-        let is_one_commit = self.commit_tokens.is_some_and(|each| tokens <= each);
-        if parts > standing && is_one_commit {
-            return Segments {
-                likely: parts,
-                high: parts,
-                peak_before_merge: None,
-            };
-        }
-        // No merge yet.
-        if parts <= standing {
-            return Segments {
-                likely: parts.min(counted),
-                high: parts,
-                peak_before_merge: None,
-            };
-        }
-        let is_mergeable = |segments: u64| {
-            let contents = contents(1.0 / segments as f64);
-            contents.iter().all(|level| level.patterns <= MAX_PATTERNS)
+    ) -> Vec<Segments> {
+        let patterns = |share| {
+            let levels = contents(share).into_iter();
+            levels.map(|level| level.patterns).fold(0.0, f64::max) as u64
         };
-        // The number grows with the corpus only once segments are too large to be merged further.
-        let likely = smallest_satisfying(MERGED.max(workers), is_mergeable);
-        Segments {
-            likely,
-            high: likely.max(standing),
-            peak_before_merge: Some(match self.commit_tokens.map(|each| each / tokens) {
-                // The first commit has more than stand otherwise.
-                Some(commit) if commit > part * standing as f64 => {
-                    ((commit / part - 1e-9).ceil() as u64, commit)
-                }
-                _ => (counted, part * standing as f64),
-            }),
-        }
+        let factors = match self.is_commit_expected {
+            true => &COMMIT_SPREAD[..],
+            false => &[1.0],
+        };
+        let sets = factors.iter().map(|factor| {
+            let commit = self
+                .commit_tokens
+                .map_or(1.0, |each| (each * factor / tokens).min(1.0));
+            let written = Written {
+                commit,
+                part: self.part(commit, &contents),
+                // As many as the store begins on a machine with a thread for each worker.
+                merges: (self.segments / 4).max(1) as usize,
+            };
+            grouped(left_by(written, patterns))
+        });
+        let mut sets: Vec<Segments> = sets.collect();
+        sets.dedup();
+        sets
     }
 
     /// Returns the share of all learn calls that a worker writes at once, because of a commit or
     /// because its memory is full.
-    fn part(&self, tokens: f64, contents: impl Fn(f64) -> Vec<LevelContents>) -> f64 {
-        let commit = match self.commit_tokens {
-            Some(each) if tokens > each => each / tokens,
-            _ => 1.0,
-        };
+    fn part(&self, commit: f64, contents: impl Fn(f64) -> Vec<LevelContents>) -> f64 {
         let part = commit / self.segments.max(1) as f64;
         let Some(memory) = self.segment_memory else {
             return part;
@@ -212,86 +173,61 @@ impl EmbeddedLayout {
     }
 }
 
-/// Returns the least number from `from` on that satisfies a condition which all larger ones
-/// satisfy.
-fn smallest_satisfying(from: u64, satisfies: impl Fn(u64) -> bool) -> u64 {
-    // Doubled until it holds, then bisected. The bound ends the search for a condition that never
-    // holds, before doubling overflows.
-    let (mut below, mut above) = (from, from);
-    while !satisfies(above) && above < u64::MAX / 2 {
-        below = above;
-        above *= 2;
-    }
-    while above - below > 1 {
-        let middle = below + (above - below) / 2;
-        if satisfies(middle) {
-            above = middle;
-        } else {
-            below = middle;
+/// Counts segments of the same size, as near as matters.
+fn grouped(mut shares: Vec<f64>) -> Segments {
+    shares.sort_by(f64::total_cmp);
+    let mut groups = Segments::new();
+    for share in shares {
+        match groups.last_mut() {
+            Some((same, count)) if share - *same <= 1e-6 * share => *count += 1,
+            _ => groups.push((share, 1)),
         }
     }
-    above
+    groups
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Returns the segments of one level of distinct patterns of 5 symbols, as many as learn calls.
-    fn segments(layout: &EmbeddedLayout, patterns: f64) -> Segments {
-        layout.segments(patterns * 5.0, |share| {
+    /// Returns the numbers of segments of one level of distinct patterns of 5 symbols, as many as learn
+    /// calls: the fewest and the most.
+    fn segments(layout: &EmbeddedLayout, patterns: f64) -> (u64, u64) {
+        let sets = layout.segments(patterns * 5.0, |share| {
             vec![LevelContents {
                 patterns: patterns * share,
                 symbols: patterns * share * 5.0,
                 ..LevelContents::default()
             }]
-        })
-    }
-
-    fn standing(likely: u64) -> Segments {
-        Segments {
-            likely,
-            high: likely,
-            peak_before_merge: None,
-        }
+        });
+        let numbers = sets
+            .iter()
+            .map(|set| set.iter().map(|(_, count)| count).sum());
+        let numbers: Vec<u64> = numbers.collect();
+        let ends = [numbers.iter().min(), numbers.iter().max()];
+        (*ends[0].unwrap(), *ends[1].unwrap())
     }
 
     #[test]
     fn segments_follow_from_workers_commits_and_memory() {
-        assert_eq!(segments(&EmbeddedLayout::default(), 1e9), Segments::ONE);
+        assert_eq!(segments(&EmbeddedLayout::default(), 1e9), (1, 1));
         let run = EmbeddedLayout::of_run(2, 1 << 40);
-        assert_eq!(segments(&run, 1e6), standing(2));
-        assert_eq!(segments(&run, 24e6 * 1.5), standing(3), "half a commit");
+        assert_eq!(segments(&run, 1e6), (2, 2));
+        // A commit and a half, or a little more or less.
+        assert_eq!(segments(&run, 24e6 * 1.5), (3, 4));
         let many = EmbeddedLayout::of_run(80, 1 << 40);
-        assert_eq!(segments(&many, 1e6), standing(80));
+        assert_eq!(segments(&many, 1e6), (80, 80));
         let little = EmbeddedLayout::of_run(2, 256 << 20);
-        assert_eq!(
-            segments(&little, 10e6),
-            standing(7),
-            "128 MiB hold 1.55 million"
-        );
+        assert_eq!(segments(&little, 10e6), (7, 7), "128 MiB hold 1.55 million");
     }
 
     #[test]
     fn what_many_workers_write_before_the_first_commit_stands() {
         let run = EmbeddedLayout::of_run(16, 256 << 20);
         // 16 MiB hold 0.194 million, and a commit 192 million.
-        assert_eq!(segments(&run, 20e6), standing(104));
-        let merged = segments(&run, 200e6);
-        assert_eq!(merged.likely, 16, "the first merge is over");
-        let (segments_then, share) = merged.peak_before_merge.unwrap();
-        assert!((980..1_000).contains(&segments_then), "{segments_then}");
-        assert!((share - 0.96).abs() < 1e-9);
-    }
-
-    #[test]
-    fn more_segments_than_stand_are_merged_as_far_as_they_may_grow() {
-        let run = EmbeddedLayout::of_run(2, 1 << 40);
-        let merged = segments(&run, 12e6 * 128.0);
-        assert_eq!((merged.likely, merged.high), (64, 64));
-        let (segments_then, share) = merged.peak_before_merge.unwrap();
-        assert_eq!(segments_then, 40);
-        assert!((share - 0.5).abs() < 1e-9);
-        assert_eq!(segments(&run, 24e9).likely, 1_000);
+        assert_eq!(segments(&run, 20e6), (104, 104));
+        // Four merges of a hundred parts are done by the next commit.
+        let (fewest, most) = segments(&run, 250e6);
+        assert!(300 < fewest && most < 1_000, "{fewest} {most}");
     }
 }

@@ -56,34 +56,28 @@ impl<'a> Observation<'a> {
         let at =
             |which: fn(&LevelFigures) -> f64| -> Vec<f64> { figures.iter().map(which).collect() };
         let calls = at(|f| f.calls.value);
-        let segments = self.segments(&calls);
+        let sets = self.segments(&calls);
         let low = at(|f| f.distinct.low);
         let high = at(|f| f.distinct.high);
         let corrections = self.corrections();
         // Corrected by the measured bytes of a finished run, the ends of the interval as well.
-        let sizes = |calls: &[f64], distinct, segments| -> Vec<f64> {
+        let sizes = |calls: &[f64], distinct, segments: &Segments| -> Vec<f64> {
             let sizes = self.sizes(calls, distinct, segments);
             let sizes = sizes.iter().zip(&corrections);
             sizes.map(|(size, correction)| size * correction).collect()
         };
-        let mut size = sizes(&calls, None, segments.likely);
-        // The size goes up and down with merges. A larger corpus is never estimated to take less
-        // than the part of it before the first merge.
-        if let Some((segments, share)) = segments.peak_before_merge {
-            let before = sizes(&scaled(&calls, share), None, segments);
-            for (size, before) in size.iter_mut().zip(before) {
-                *size = size.max(before);
-            }
-        }
+        let all: Vec<Vec<f64>> = sets.iter().map(|set| sizes(&calls, None, set)).collect();
+        let size = mean(&all);
         // The ends combine the ends of both unknowns: distinct patterns and segments. Where documents
         // that repeat each other are neighbours, no pattern is learned in two segments, unless that
         // was counted.
-        let fewest = match self.is_counted_in(segments.likely) {
-            true => segments.likely,
-            false => 1,
-        };
-        let low = sizes(&calls, Some(&low), fewest);
-        let high = sizes(&calls, Some(&high), segments.high);
+        let counted = sets.iter().find(|set| self.is_counted_in(set));
+        let one = vec![(1.0, 1)];
+        let low = sizes(&calls, Some(&low), counted.unwrap_or(&one));
+        let total = |sizes: &Vec<f64>| sizes.iter().sum::<f64>();
+        let highest = (0..sets.len()).max_by(|&a, &b| total(&all[a]).total_cmp(&total(&all[b])));
+        let high = highest.map_or_else(|| size.clone(), |at| sizes(&calls, Some(&high), &sets[at]));
+        let n_segments = sets.iter().map(|set| number(set)).sum::<u64>() / sets.len().max(1) as u64;
         let contents = self.contents(&calls);
         let mut level_estimates = Vec::with_capacity(figures.len());
         for (level, (evidence, figure)) in self.calibration.levels.iter().zip(&figures).enumerate()
@@ -112,7 +106,7 @@ impl<'a> Observation<'a> {
             target,
             factor,
             level_estimates,
-            self.engine.fixed_bytes(self.models.len(), segments.likely),
+            self.engine.fixed_bytes(self.models.len(), n_segments),
             self.confidence,
         )
     }
@@ -122,7 +116,7 @@ impl<'a> Observation<'a> {
         let error = 1.0 + self.width * self.engine.relative_error();
         Figure {
             value,
-            // The value may be that before a merge, which the ends do not know of.
+            // The value is a mean, and either end that of one way to come there.
             low: (low / error).min(value),
             high: (high * error).max(value),
             confidence: self.confidence,
@@ -149,10 +143,10 @@ impl<'a> Observation<'a> {
             .collect()
     }
 
-    /// Returns the segments of the store after so many learn calls of each level.
-    fn segments(&self, calls: &[f64]) -> Segments {
+    /// Returns the segments that the store may have after so many learn calls of each level.
+    fn segments(&self, calls: &[f64]) -> Vec<Segments> {
         let StorageEngine::Embedded(layout) = self.engine else {
-            return Segments::ONE;
+            return vec![vec![(1.0, 1)]];
         };
         let bottom = self.calibration.levels.first().zip(calls.first());
         let tokens = bottom.map_or(0.0, |(level, calls)| calls * level.symbols_per_pattern);
@@ -166,34 +160,40 @@ impl<'a> Observation<'a> {
 
     /// Returns the bytes of every level for its learn calls, with other numbers of distinct
     /// patterns where they are given.
-    fn sizes(&self, calls: &[f64], distinct: Option<&[f64]>, segments: u64) -> Vec<f64> {
-        // A pattern is stored in every segment that has learned it, so the contents are those of
-        // one segment, and their bytes count once for each.
-        let mut contents = self.contents(&scaled(calls, 1.0 / segments as f64));
-        if self.is_counted_in(segments) {
-            let levels = contents.iter_mut().zip(&self.calibration.levels);
-            for (contents, evidence) in levels {
-                let held = evidence.frequencies.distinct() as f64 * evidence.mean_parts;
-                let share = held / segments as f64 / contents.patterns.max(1e-9);
-                contents.patterns *= share;
-                contents.symbols *= share;
+    fn sizes(&self, calls: &[f64], distinct: Option<&[f64]>, segments: &Segments) -> Vec<f64> {
+        let is_counted = self.is_counted_in(segments);
+        let mut all = vec![0.0; calls.len()];
+        // A pattern is stored in every segment that has learned it.
+        for &(share, count) in segments {
+            let mut contents = self.contents(&scaled(calls, share));
+            let levels = contents
+                .iter_mut()
+                .zip(&self.calibration.levels)
+                .zip(&self.models);
+            for (at, ((contents, evidence), model)) in levels.enumerate() {
+                let mut factor = 1.0;
+                if is_counted {
+                    let held = evidence.frequencies.distinct() as f64 * evidence.mean_parts;
+                    factor = held / count as f64 / contents.patterns.max(1e-9);
+                }
+                if let Some(distinct) = distinct {
+                    factor *= distinct[at] / model.distinct(calls[at]).max(1e-9);
+                }
+                contents.patterns *= factor;
+                contents.symbols *= factor;
+            }
+            let bytes = self.engine.level_bytes(&contents);
+            for (all, bytes) in all.iter_mut().zip(bytes) {
+                *all += bytes * count as f64;
             }
         }
-        if let Some(distinct) = distinct {
-            let levels = contents.iter_mut().zip(&self.models);
-            for ((contents, model), (&calls, &distinct)) in levels.zip(calls.iter().zip(distinct)) {
-                let share = distinct / model.distinct(calls).max(1e-9);
-                contents.patterns *= share;
-                contents.symbols *= share;
-            }
-        }
-        let bytes = self.engine.level_bytes(&contents);
-        bytes.iter().map(|bytes| bytes * segments as f64).collect()
+        all
     }
 
-    /// Returns whether it was counted which of so many segments holds which pattern.
-    fn is_counted_in(&self, segments: u64) -> bool {
-        segments > 1 && segments == u64::from(self.calibration.parts) && self.factor == 1.0
+    /// Returns whether it was counted which of these segments holds which pattern.
+    fn is_counted_in(&self, segments: &Segments) -> bool {
+        let parts = u64::from(self.calibration.parts);
+        parts > 1 && self.factor == 1.0 && segments.len() == 1 && number(segments) == parts
     }
 
     /// Returns the measured bytes of each level of a finished run over the predicted ones; 1 where
@@ -207,7 +207,9 @@ impl<'a> Observation<'a> {
             return vec![1.0; levels.len()];
         }
         let observed: Vec<f64> = levels.iter().map(|l| l.learn_calls as f64).collect();
-        let predicted = self.sizes(&observed, None, self.segments(&observed).likely);
+        let sets = self.segments(&observed);
+        let sizes = sets.iter().map(|set| self.sizes(&observed, None, set));
+        let predicted = mean(&sizes.collect::<Vec<_>>());
         let levels = levels.iter().zip(predicted);
         levels
             .map(|(level, predicted)| match level.bytes {
@@ -243,4 +245,19 @@ impl<'a> Observation<'a> {
 /// Returns a share of the learn calls of every level.
 fn scaled(calls: &[f64], share: f64) -> Vec<f64> {
     calls.iter().map(|calls| calls * share).collect()
+}
+
+/// Returns the number of segments.
+fn number(segments: &Segments) -> u64 {
+    segments.iter().map(|(_, count)| count).sum()
+}
+
+/// Returns the mean of sizes, level by level.
+fn mean(sizes: &[Vec<f64>]) -> Vec<f64> {
+    let levels = sizes.first().map_or(0, Vec::len);
+    let mean = |level: usize| {
+        let sum: f64 = sizes.iter().map(|sizes| sizes[level]).sum();
+        sum / sizes.len() as f64
+    };
+    (0..levels).map(mean).collect()
 }

@@ -93,8 +93,16 @@ fn estimates_are_finite_and_monotone_from_one_sample_to_ten_billion() {
                                 "{figure:?}"
                             );
                             if let Some(before) = &before {
+                                // A store is smaller after a merge than before it.
+                                let is_merged = matches!(engine, StorageEngine::Embedded(layout) if layout.commit_tokens.is_some());
+                                let is_bytes = at % 3 == 2 || at + 1 == now.len();
+                                let least = if is_merged && is_bytes {
+                                    0.75
+                                } else {
+                                    1.0 - 1e-9
+                                };
                                 assert!(
-                                    figure.value >= before[at].value * (1.0 - 1e-9),
+                                    figure.value >= before[at].value * least,
                                     "{law:?} {decade} {step}: {figure:?} after {:?}",
                                     before[at]
                                 );
@@ -234,6 +242,13 @@ fn a_calibration_survives_storing() {
         calibration
     );
     assert!(Calibration::from_json("{}").is_err());
+    // An older form lacks fields, and which ones says nothing to anybody.
+    let told = Calibration::from_json(r#"{"schema": 2, "levels": []}"#).unwrap_err();
+    assert!(
+        told.to_string()
+            .contains("it has schema 2, and this build reads 3"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -244,20 +259,34 @@ fn plots_are_the_same_every_time_and_written_as_files() {
         .unwrap()
         .estimate_storage(10_000)
         .unwrap();
-    insta::assert_snapshot!("growth_svg", breakdown.growth_svg());
+    // What a run learned stands beside what was foretold of it.
+    let level = |n| RunLevel::new([(1, n), (3, n / 50)].into_iter().collect());
+    let truth = RunRecord::new(EstimatedHierarchy::new([3, 3]).unwrap(), 10_000)
+        .with_level(level(260_000))
+        .with_level(level(90_000));
+    let truth = Some(&truth);
+    insta::assert_snapshot!("growth_svg", breakdown.growth_svg(None));
+    insta::assert_snapshot!("growth_with_truth_svg", breakdown.growth_svg(truth));
+    insta::assert_snapshot!("repeats_svg", breakdown.repeats_svg(truth));
+    insta::assert_snapshot!("bytes_svg", breakdown.bytes_svg());
     insta::assert_snapshot!("rank_frequency_svg", breakdown.rank_frequency_svg());
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("plots");
-    let written = breakdown.write_plots(&folder).unwrap();
+    let written = breakdown.write_plots(&folder, None).unwrap();
     let read = written
         .iter()
         .map(|path| std::fs::read_to_string(path).unwrap());
     assert_eq!(
         read.collect::<Vec<_>>(),
-        [breakdown.rank_frequency_svg(), breakdown.growth_svg()]
+        [
+            breakdown.rank_frequency_svg(),
+            breakdown.growth_svg(None),
+            breakdown.repeats_svg(None),
+            breakdown.bytes_svg()
+        ]
     );
     // A file where a folder should be: the message names it.
-    let error = breakdown.write_plots(&written[0]).unwrap_err();
+    let error = breakdown.write_plots(&written[0], None).unwrap_err();
     assert!(matches!(&error, EstimateError::Plot { path, .. } if *path == written[0]));
     assert!(error.to_string().contains("rank-frequency.svg"), "{error}");
 }

@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::history::record::{ForecastValue, RunRecord};
+use crate::ForecastValue;
+use crate::history::record::RunRecord;
 
 /// The errors of the estimates of some runs, quantity by quantity.
 #[derive(Debug, Clone, PartialEq, Serialize)]

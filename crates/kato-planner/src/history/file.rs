@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, params_from_iter};
 
+use crate::ForecastValue;
 use crate::history::accuracy::Accuracy;
 use crate::history::record::{NewRun, RunRecord, RunSettings};
 use crate::history::row;
@@ -20,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Several programs and threads may have the same file open, each with a value of its own.
 #[derive(Debug)]
 pub struct TrainingHistory {
-    connection: Connection,
+    pub(super) connection: Connection,
     path: PathBuf,
 }
 
@@ -409,15 +410,14 @@ pub(crate) fn read_only(path: &Path) -> Result<Connection, HistoryError> {
 
 /// Refuses times that are none, of which no average could be made.
 fn check(run: &NewRun) -> Result<(), HistoryError> {
-    let estimate = run.estimate.clone().unwrap_or_default();
-    let foretold =
-        |number: Option<crate::history::record::ForecastValue>| number.map_or(0.0, |n| n.value);
+    let [seconds, disk_bytes, memory_bytes] = run.estimate.unwrap_or_default().values();
+    let foretold = |(_, number): (_, Option<ForecastValue>)| number.map_or(0.0, |n| n.value);
     for (field, value) in [
         ("seconds", run.outcome.seconds),
         ("cpu_percent", run.outcome.cpu_percent.unwrap_or(0.0)),
-        ("estimate.seconds", foretold(estimate.seconds)),
-        ("estimate.disk_bytes", foretold(estimate.disk_bytes)),
-        ("estimate.memory_bytes", foretold(estimate.memory_bytes)),
+        ("estimate.seconds", foretold(seconds)),
+        ("estimate.disk_bytes", foretold(disk_bytes)),
+        ("estimate.memory_bytes", foretold(memory_bytes)),
     ] {
         if !(value.is_finite() && value >= 0.0) {
             return Err(HistoryError::Value { field, value });

@@ -7,10 +7,9 @@ use std::time::SystemTime;
 use rusqlite::types::ValueRef;
 use serde_json::{Map, Value};
 
+use crate::Forecast;
 use crate::history::file::read_only;
-use crate::history::record::{
-    Corpus, Estimate, LevelOutcome, Machine, NewRun, Outcome, RunSettings,
-};
+use crate::history::record::{Corpus, LevelOutcome, Machine, NewRun, Outcome, RunSettings};
 use crate::history::{HistoryError, TrainingHistory};
 
 /// Bytes of the original's megabytes and gigabytes, which are powers of 1024.
@@ -171,7 +170,8 @@ fn run_of(cells: &Map<String, Value>) -> Result<NewRun, String> {
         cpu_percent: positive(cells, "avg_cpu_percent"),
         ..Outcome::new(seconds)
     };
-    let estimate = Estimate {
+    let estimate = Forecast {
+        made_by: None,
         seconds: positive(cells, "estimated_time_seconds").map(Into::into),
         // The original's estimate of storage is of other bytes than those that it calls actual,
         // but of the same as ours: what is stored.

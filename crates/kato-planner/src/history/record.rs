@@ -6,6 +6,8 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::Forecast;
+
 /// A run that is to be recorded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewRun {
@@ -20,7 +22,7 @@ pub struct NewRun {
     /// Where it was trained.
     pub machine: Machine,
     /// What was foretold; `None` where nothing was.
-    pub estimate: Option<Estimate>,
+    pub estimate: Option<Forecast>,
     /// What it took.
     pub outcome: Outcome,
     /// Whatever else is worth knowing.
@@ -78,7 +80,7 @@ pub struct RunRecord {
     /// Where it was trained.
     pub machine: Machine,
     /// What was foretold; `None` where nothing was.
-    pub estimate: Option<Estimate>,
+    pub estimate: Option<Forecast>,
     /// What it took.
     pub outcome: Outcome,
     /// Whatever else is worth knowing.
@@ -158,70 +160,6 @@ pub struct Machine {
     /// The machine's class: low, medium, high, server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<String>,
-}
-
-/// What was foretold of a run; what was not is absent, and counts in no error.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Estimate {
-    /// Seconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seconds: Option<ForecastValue>,
-    /// Bytes on the disk.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub disk_bytes: Option<ForecastValue>,
-    /// Peak bytes of memory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memory_bytes: Option<ForecastValue>,
-}
-
-impl Estimate {
-    /// Returns whether anything was foretold.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.seconds.is_none() && self.disk_bytes.is_none() && self.memory_bytes.is_none()
-    }
-}
-
-/// A forecast number, with the interval that should hold the truth.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct ForecastValue {
-    /// The number.
-    pub value: f64,
-    /// The lower end of its interval.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub low: Option<f64>,
-    /// The upper end of its interval.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub high: Option<f64>,
-}
-
-impl ForecastValue {
-    /// Creates a number with its interval.
-    #[must_use]
-    pub fn with_interval(value: f64, low: f64, high: f64) -> Self {
-        Self {
-            value,
-            low: Some(low),
-            high: Some(high),
-        }
-    }
-
-    /// Returns whether the interval holds a number; `None` without an interval.
-    #[must_use]
-    pub fn covers(&self, truth: f64) -> Option<bool> {
-        Some(self.low? <= truth && truth <= self.high?)
-    }
-}
-
-impl From<f64> for ForecastValue {
-    fn from(value: f64) -> Self {
-        Self {
-            value,
-            low: None,
-            high: None,
-        }
-    }
 }
 
 /// What a run took.

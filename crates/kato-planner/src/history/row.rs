@@ -22,10 +22,7 @@ pub(crate) fn insert(
 ) -> Result<(), HistoryError> {
     let failed = HistoryError::sqlite("write");
     let outcome = &run.outcome;
-    let estimate = run
-        .estimate
-        .as_ref()
-        .filter(|estimate| !estimate.is_empty());
+    let estimate = run.estimate.filter(|estimate| !estimate.is_empty());
     transaction
         .execute(
             "INSERT INTO runs (run_id, recorded_ms, chunk_sizes, batch_size, workers, settings, corpus_name, corpus, machine, \
@@ -41,7 +38,7 @@ pub(crate) fn insert(
                 run.corpus.name,
                 json(&run.corpus),
                 json(&run.machine),
-                estimate.map(json),
+                estimate.as_ref().map(json),
                 outcome.complete,
                 outcome.seconds,
                 signed(outcome.samples),
@@ -136,12 +133,13 @@ pub(crate) fn signed(value: u64) -> i64 {
 }
 
 /// Returns a value as JSON.
-fn json(value: &impl Serialize) -> String {
+pub(crate) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value)
         .expect("maps have keys of text or numbers, so there is a JSON form")
 }
 
-fn parsed<T: DeserializeOwned>(run: &str, text: &str) -> Result<T, HistoryError> {
+/// Understands a text that this file keeps of a run.
+pub(crate) fn parsed<T: DeserializeOwned>(run: &str, text: &str) -> Result<T, HistoryError> {
     serde_json::from_str(text).map_err(|error| HistoryError::Damaged {
         run: run.to_owned(),
         reason: error.to_string(),

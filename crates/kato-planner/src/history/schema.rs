@@ -10,7 +10,8 @@ const APPLICATION_ID: i64 = 0x4b41_544f;
 /// What makes a history of version n from one of version n - 1, from an empty file on.
 ///
 /// Never change one that was released: add another.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
     CREATE TABLE runs (
         run_id           TEXT NOT NULL PRIMARY KEY,
         -- Milliseconds since 1970, UTC.
@@ -43,7 +44,20 @@ const MIGRATIONS: &[&str] = &["
         bytes            INTEGER,
         PRIMARY KEY (run_id, level)
     ) STRICT;
-    "];
+    ",
+    "
+    -- Forecasts of runs to come.
+    CREATE TABLE forecasts (
+        recorded_ms      INTEGER NOT NULL,
+        fingerprint      TEXT,
+        settings         TEXT NOT NULL,
+        corpus           TEXT NOT NULL,
+        machine          TEXT NOT NULL,
+        forecast         TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX forecasts_by_corpus ON forecasts (fingerprint);
+    ",
+];
 
 /// What a file that can be opened as a database is.
 #[derive(Debug, PartialEq, Eq)]

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use kato_planner::history::accuracy::Trend;
-use kato_planner::history::record::{
-    Corpus, Estimate, ForecastValue, LevelOutcome, Machine, NewRun, Outcome, RunSettings,
-};
-use kato_planner::history::{HistoryError, RunFilter, TrainingHistory};
+use kato_planner::history::record::{Corpus, LevelOutcome, Machine, NewRun, Outcome, RunSettings};
+use kato_planner::history::{HistoryError, NewForecast, RunFilter, TrainingHistory};
+use kato_planner::{Forecast, ForecastValue, Forecaster};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
@@ -66,10 +65,10 @@ fn whole_run() -> NewRun {
             tier: Some("low".to_owned()),
             ..Machine::default()
         },
-        estimate: Some(Estimate {
+        estimate: Some(Forecast {
             seconds: Some(ForecastValue::with_interval(12.0, 11.0, 14.0)),
             disk_bytes: Some(900.0.into()),
-            memory_bytes: None,
+            ..Forecast::default()
         }),
         notes: "first\nof all".to_owned(),
         ..NewRun::new(settings, outcome)
@@ -91,9 +90,9 @@ fn settings(
 /// A run of which so many seconds were foretold.
 fn foretold(run: NewRun, seconds: f64) -> NewRun {
     NewRun {
-        estimate: Some(Estimate {
+        estimate: Some(Forecast {
             seconds: Some(seconds.into()),
-            ..Estimate::default()
+            ..Forecast::default()
         }),
         ..run
     }
@@ -543,4 +542,115 @@ fn a_snapshot_of_the_original_is_imported_with_its_frequencies_as_numbers() {
         history.import_original(&path),
         Err(HistoryError::Import { .. })
     ));
+}
+
+/// A forecast of a run like [`whole_run`], of so many bytes of corpus.
+fn new_forecast(bytes: u64, made_by: Forecaster) -> NewForecast {
+    let run = whole_run();
+    let seconds = ForecastValue::with_interval(10.0, 9.0, 12.0);
+    NewForecast {
+        settings: run.settings,
+        corpus: Corpus {
+            bytes: Some(bytes),
+            ..run.corpus
+        },
+        machine: run.machine,
+        forecast: Forecast {
+            made_by: Some(made_by),
+            seconds: (made_by == Forecaster::Plan).then_some(seconds),
+            disk_bytes: Some(1000.0.into()),
+            memory_bytes: None,
+        },
+    }
+}
+
+#[test]
+fn a_run_finds_the_newest_forecast_of_its_time_and_no_other_runs() {
+    let mut history = TrainingHistory::in_memory().unwrap();
+    let run = whole_run();
+    let asked = |history: &TrainingHistory, bytes, workers| {
+        let settings = RunSettings {
+            workers,
+            ..run.settings.clone()
+        };
+        let corpus = Corpus {
+            bytes: Some(bytes),
+            ..run.corpus.clone()
+        };
+        let found = history.forecast(&settings, &corpus, &run.machine).unwrap();
+        found.map(|found| found.made_by.unwrap())
+    };
+    assert_eq!(asked(&history, 1000, Some(2)), None);
+    for new in [
+        new_forecast(1000, Forecaster::Plan),
+        new_forecast(1000, Forecaster::Estimate),
+        new_forecast(5000, Forecaster::Estimate),
+    ] {
+        history.record_forecast(&new).unwrap();
+    }
+    let (plan, estimate) = (Some(Forecaster::Plan), Some(Forecaster::Estimate));
+    assert_eq!(asked(&history, 1040, Some(2)), plan, "within a twentieth");
+    assert_eq!(
+        asked(&history, 1000, None),
+        plan,
+        "workers are not known yet"
+    );
+    assert_eq!(asked(&history, 5000, Some(2)), estimate);
+    assert_eq!(asked(&history, 2000, Some(2)), None, "another size");
+    assert_eq!(asked(&history, 1000, Some(3)), None, "other settings");
+    assert_eq!(history.count().unwrap(), 0, "forecasts are no runs");
+}
+
+#[test]
+fn errors_of_a_machine_correct_its_next_forecast_and_no_others() {
+    let mut history = TrainingHistory::in_memory().unwrap();
+    // Foretold 12 s, took 6, each time.
+    let run = whole_run();
+    let took = Outcome {
+        seconds: 6.0,
+        ..run.outcome.clone()
+    };
+    let by = |made_by| {
+        let forecast = run.estimate.map(|of| Forecast { made_by, ..of });
+        NewRun {
+            estimate: forecast,
+            outcome: took.clone(),
+            ..run.clone()
+        }
+    };
+    for _ in 0..2 {
+        history.record(&by(Some(Forecaster::Plan))).unwrap();
+        history.record(&by(None)).unwrap();
+        let stopped = stopped(1.0);
+        let run = NewRun {
+            outcome: stopped,
+            ..by(Some(Forecaster::Plan))
+        };
+        history.record(&run).unwrap();
+    }
+    let corrections =
+        |made_by, backend, machine| history.corrections(made_by, backend, machine).unwrap();
+    let found = corrections(Forecaster::Plan, "embedded", &run.machine);
+    let seconds = found.seconds.unwrap();
+    assert_eq!(seconds.runs, 2);
+    assert!(
+        (seconds.factor - 0.5f64.sqrt()).abs() < 1e-12,
+        "{seconds:?}"
+    );
+    let told = found.apply(&new_forecast(1, Forecaster::Plan).forecast);
+    assert!((told.seconds.unwrap().value - 7.07).abs() < 0.01);
+    assert_eq!(told.seconds.unwrap().correction, Some(seconds));
+    let nothing = kato_planner::history::Corrections::default();
+    assert_eq!(
+        corrections(Forecaster::Estimate, "embedded", &run.machine),
+        nothing
+    );
+    assert_eq!(
+        corrections(Forecaster::Plan, "mongodb", &run.machine),
+        nothing
+    );
+    assert_eq!(
+        corrections(Forecaster::Plan, "embedded", &Machine::default()),
+        nothing
+    );
 }

@@ -55,6 +55,32 @@ fn the_form_of_a_manifest() {
 }
 
 #[test]
+fn a_forecast_is_of_the_corpus_that_it_was_made_for() {
+    let place = Place::new();
+    let identity = |text: &str| {
+        let path = place.path("other.txt");
+        std::fs::write(&path, text).unwrap();
+        let loader = kato_loader::StreamingDatasetLoader::builder().with_input(path);
+        loader.build().unwrap().identity()
+    };
+    let backend = RunBackend::new(BackendKind::Embedded, "runs/wiki");
+    let configuration = RunConfiguration::from_learner(&learner());
+    let corpus = identity("of some length");
+    let mut manifest =
+        RunManifest::begin(name("wiki"), &configuration, backend).with_corpus(&corpus);
+    let foretold = kato_planner::Forecast {
+        seconds: Some(14.5.into()),
+        ..Default::default()
+    };
+    manifest.forecast = Some(foretold);
+    let read = RunManifest::from_json(&manifest.to_json(), &place.path("run.json")).unwrap();
+    let again = read.with_corpus(&corpus);
+    assert_eq!(again.forecast, Some(foretold));
+    let longer = again.with_corpus(&identity("of some length, and then more"));
+    assert_eq!(longer.forecast, None);
+}
+
+#[test]
 fn credentials_are_not_kept() {
     let place = |uri| RunBackend::new(BackendKind::Mongodb, uri).place;
     assert_eq!(

@@ -16,10 +16,6 @@ use super::{EmbeddedStore, Generation, Writing, open_durably};
 use crate::StoreError;
 use crate::visit::ContentDigest;
 
-/// Largest number of patterns of one node that a merge puts into one segment, whatever the options
-/// say: ranks are 32-bit numbers, and text symbols need some as well.
-const MAX_RANKS: u64 = 1 << 30;
-
 impl EmbeddedStore {
     /// Merges segments as long as two fit into one of full size, so that look-ups have few to
     /// search, and writes those again of which patterns are deleted.
@@ -264,7 +260,7 @@ impl EmbeddedStore {
 
     /// Returns the number of segments above which the smaller ones are merged.
     fn max_segments(&self) -> usize {
-        self.options.max_segments.max(2)
+        self.options.most()
     }
 
     /// Returns the number of merges that may go on at once.
@@ -276,26 +272,20 @@ impl EmbeddedStore {
 
     /// Returns the positions of the free segments that are to be merged, where these and those to come
     /// are so many too many, beside one.
-    ///
-    /// They are the smallest, down to about half of the limit, which leaves room for as many commits
-    /// until the next merge; and on as long as the next larger one is no larger than all those together.
-    /// So what is written again is, as a rule, in a segment twice as large at least.
     fn to_merge(&self, next: &Generation, is_free: &[bool], excess: usize) -> Vec<usize> {
-        let most = self.max_segments();
-        let count = most + 1 + excess - most / 2;
-        self.smallest(next, is_free, |n_chosen, patterns, size| {
-            n_chosen < count || size <= patterns
-        })
+        let free: Vec<usize> = (0..is_free.len()).filter(|&idx| is_free[idx]).collect();
+        let segments = free.iter().map(|&idx| &next.manifest.segments[idx]);
+        let sizes: Vec<u64> = segments.map(largest_node).collect();
+        let chosen = self.options.to_merge(&sizes, excess);
+        chosen.into_iter().map(|at| free[at]).collect()
     }
 
-    /// Returns of each segment whether commits merge it: not if it is kept, nor if another of its size
-    /// would not fit into one with it.
+    /// Returns of each segment whether commits merge it: not if it is kept, nor if it is too large.
     fn mergeable(&self, next: &Generation) -> Vec<bool> {
         let is_kept = are_known(&next.segments, &self.kept());
-        let most = self.options.max_segment_patterns.min(MAX_RANKS) / 2;
         let with_kept = next.manifest.segments.iter().zip(is_kept);
         with_kept
-            .map(|(entry, is_kept)| !is_kept && largest_node(entry) <= most)
+            .map(|(entry, is_kept)| !is_kept && self.options.is_mergeable(largest_node(entry)))
             .collect()
     }
 
@@ -338,19 +328,9 @@ impl EmbeddedStore {
         is_wanted: impl Fn(usize, u64, u64) -> bool,
     ) -> Vec<usize> {
         let size = |idx: usize| largest_node(&next.manifest.segments[idx]);
-        let all = 0..next.segments.len();
-        let mut smallest: Vec<usize> = all.filter(|&idx| is_free[idx]).collect();
-        smallest.sort_by_key(|&idx| size(idx));
-        let most = self.options.max_segment_patterns.min(MAX_RANKS);
-        let (mut n_chosen, mut patterns) = (0, 0_u64);
-        let chosen = smallest.into_iter().take_while(|&idx| {
-            let is_chosen = is_wanted(n_chosen, patterns, size(idx));
-            n_chosen += 1;
-            // An upper bound, as a name that several segments hold is one pattern in the result.
-            patterns = patterns.saturating_add(size(idx));
-            is_chosen && patterns <= most
-        });
-        chosen.collect()
+        let free = (0..next.segments.len()).filter(|&idx| is_free[idx]);
+        let sizes = free.map(|idx| (idx, size(idx))).collect();
+        self.options.smallest(sizes, is_wanted)
     }
 }
 

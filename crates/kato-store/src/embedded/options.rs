@@ -4,6 +4,10 @@ use std::num::NonZeroUsize;
 
 use kato_model::AttributeLimits;
 
+/// Largest number of patterns of one node that a merge puts into one segment, whatever the options
+/// say: ranks are 32-bit numbers, and text symbols need some as well.
+const MAX_RANKS: u64 = 1 << 30;
+
 /// Settings of the embedded store.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
@@ -67,6 +71,63 @@ pub enum DamagePolicy {
 }
 
 impl EmbeddedOptions {
+    /// Returns whether commits merge a segment of so many patterns of its largest node: not if another
+    /// of its size would not fit into one with it.
+    #[must_use]
+    pub fn is_mergeable(&self, patterns: u64) -> bool {
+        patterns <= self.max_segment_patterns.min(MAX_RANKS) / 2
+    }
+
+    /// Returns the positions of the segments that are to be merged, of mergeable ones with so many
+    /// patterns of their largest node each, where these and those to come are `excess` too many, beside
+    /// one. A pure function, by which a forecast can tell what training will leave.
+    ///
+    /// They are the smallest, down to about half of the limit, which leaves room for as many commits
+    /// until the next merge; and on as long as the next larger one is no larger than all those together.
+    /// So what is written again is, as a rule, in a segment twice as large at least.
+    ///
+    /// ```
+    /// use kato_store::embedded::EmbeddedOptions;
+    ///
+    /// let mut options = EmbeddedOptions::default();
+    /// options.max_segments = 4;
+    /// assert_eq!(options.to_merge(&[51, 4, 16, 4, 4], 0), [1, 3, 4]);
+    /// ```
+    #[must_use]
+    pub fn to_merge(&self, patterns: &[u64], excess: usize) -> Vec<usize> {
+        let most = self.most();
+        let count = most + 1 + excess - most / 2;
+        let sizes = patterns.iter().copied().enumerate().collect();
+        self.smallest(sizes, |n_chosen, patterns, size| {
+            n_chosen < count || size <= patterns
+        })
+    }
+
+    /// Returns the number of segments above which the smaller ones are merged.
+    pub(super) fn most(&self) -> usize {
+        self.max_segments.max(2)
+    }
+
+    /// Returns the smallest of some segments that fit into one together, as long as `is_wanted` says so
+    /// of their number, their patterns and those of the next one.
+    pub(super) fn smallest(
+        &self,
+        mut sizes: Vec<(usize, u64)>,
+        is_wanted: impl Fn(usize, u64, u64) -> bool,
+    ) -> Vec<usize> {
+        sizes.sort_by_key(|&(_, size)| size);
+        let most = self.max_segment_patterns.min(MAX_RANKS);
+        let (mut n_chosen, mut patterns) = (0, 0_u64);
+        let chosen = sizes.into_iter().take_while(|&(_, size)| {
+            let is_chosen = is_wanted(n_chosen, patterns, size);
+            n_chosen += 1;
+            // An upper bound, as a name that several segments hold is one pattern in the result.
+            patterns = patterns.saturating_add(size);
+            is_chosen && patterns <= most
+        });
+        chosen.map(|(idx, _)| idx).collect()
+    }
+
     /// Sets who waits for merges.
     #[must_use]
     pub fn with_merging(mut self, merging: Merging) -> Self {

@@ -7,12 +7,13 @@ use std::time::Duration;
 use anyhow::Result;
 use indicatif::{HumanBytes, HumanCount, HumanDuration};
 use kato_loader::ignored::IgnoredReason;
+use kato_planner::Forecast;
 use kato_prediction::disk::BuildReport;
 use kato_runs::TrainingRun;
 use kato_scheduler::TrainingReport;
 use serde_json::Value;
 
-use crate::forecast::Forecast;
+use crate::forecast::{Taken, compared, to_json};
 use crate::indexing::{self, WrittenCounts};
 use crate::occurrences::Kept;
 use crate::training::destination;
@@ -42,8 +43,7 @@ impl Outcome<'_> {
         let mut value = destination::to_json(self.run, self.report)?;
         value["peak_memory_bytes"] = kato_process::peak_bytes().into();
         if let Some(forecast) = &self.forecast {
-            let (seconds, bytes) = self.took();
-            value["forecast"] = forecast.to_json(seconds, bytes);
+            value["forecast"] = to_json(forecast, self.taken());
         }
         let ignored = self.ignored.iter();
         value["ignored_files"] = ignored
@@ -95,8 +95,9 @@ impl Outcome<'_> {
             text += &profile.text();
         }
         if let Some(forecast) = &self.forecast {
-            let (seconds, bytes) = self.took();
-            text += &forecast.compared(seconds, bytes);
+            for line in compared(forecast, self.taken()) {
+                text += &(line + "\n");
+            }
         }
         if let Some((id, history)) = &self.recorded {
             text += &format!("recorded as {id} in {}\n", history.display());
@@ -104,8 +105,12 @@ impl Outcome<'_> {
         text
     }
 
-    /// Returns the seconds that the run took, and its bytes on the disk.
-    fn took(&self) -> (f64, Option<u64>) {
-        (self.report.total_time_seconds, self.report.disk_bytes)
+    /// Returns what the run took.
+    fn taken(&self) -> Taken {
+        Taken {
+            seconds: Some(self.report.total_time_seconds),
+            disk_bytes: self.report.disk_bytes,
+            memory_bytes: kato_process::peak_bytes(),
+        }
     }
 }

@@ -1,0 +1,139 @@
+//! What is foretold of a run: time, bytes and memory, each with its interval, and by whom.
+
+use kato_estimator::Interval;
+use serde::{Deserialize, Serialize};
+
+use crate::correction::Correction;
+
+/// What is foretold of a run; what is not is absent, and counts in no error.
+///
+/// It travels as JSON: in a plan, in the manifest of the run, and in a history.
+///
+/// ```
+/// use kato_planner::Forecast;
+///
+/// let forecast = Forecast { seconds: Some(14.5.into()), ..Forecast::default() };
+/// let text = serde_json::to_string(&forecast)?;
+/// assert_eq!(text, r#"{"seconds":{"value":14.5},"disk_bytes":null,"memory_bytes":null}"#);
+/// assert_eq!(serde_json::from_str::<Forecast>(&text)?, forecast);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Forecast {
+    /// Who made it; `None` where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_by: Option<Forecaster>,
+    /// Seconds.
+    #[serde(default)]
+    pub seconds: Option<ForecastValue>,
+    /// Bytes on the disk.
+    #[serde(default)]
+    pub disk_bytes: Option<ForecastValue>,
+    /// Peak bytes of memory.
+    #[serde(default)]
+    pub memory_bytes: Option<ForecastValue>,
+}
+
+impl Forecast {
+    /// Returns whether nothing is foretold.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.seconds.is_none() && self.disk_bytes.is_none() && self.memory_bytes.is_none()
+    }
+
+    /// Returns the quantities with their names.
+    pub(crate) fn values(&self) -> [(&'static str, Option<ForecastValue>); 3] {
+        [
+            ("seconds", self.seconds),
+            ("disk_bytes", self.disk_bytes),
+            ("memory_bytes", self.memory_bytes),
+        ]
+    }
+}
+
+/// A way in which forecasts are made: each errs in its own way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Forecaster {
+    /// Pilots over a part of the corpus.
+    Plan,
+    /// Documents of the corpus, of which nothing was trained.
+    Estimate,
+    /// Recorded runs with the same settings.
+    History,
+}
+
+impl Forecaster {
+    /// Returns the way as one word in lower case.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Estimate => "estimate",
+            Self::History => "history",
+        }
+    }
+}
+
+/// A forecast number, with the interval that should hold the truth.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ForecastValue {
+    /// The number.
+    pub value: f64,
+    /// The lower end of its interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// The upper end of its interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    /// What it was corrected by; `None` where it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correction: Option<Correction>,
+}
+
+impl ForecastValue {
+    /// Creates a number with its interval.
+    #[must_use]
+    pub fn with_interval(value: f64, low: f64, high: f64) -> Self {
+        Self {
+            low: Some(low),
+            high: Some(high),
+            ..Self::from(value)
+        }
+    }
+
+    /// Returns the number with its interval; without one, the number alone.
+    #[must_use]
+    pub fn interval(&self) -> Interval {
+        Interval::new(
+            self.value,
+            self.low.unwrap_or(self.value),
+            self.high.unwrap_or(self.value),
+        )
+    }
+
+    /// Returns whether the interval holds a number; `None` without an interval.
+    #[must_use]
+    pub fn covers(&self, truth: f64) -> Option<bool> {
+        Some(self.low? <= truth && truth <= self.high?)
+    }
+}
+
+impl From<f64> for ForecastValue {
+    fn from(value: f64) -> Self {
+        Self {
+            value,
+            low: None,
+            high: None,
+            correction: None,
+        }
+    }
+}
+
+impl From<Interval> for ForecastValue {
+    fn from(interval: Interval) -> Self {
+        Self::with_interval(interval.value, interval.low, interval.high)
+    }
+}

@@ -1,0 +1,180 @@
+//! Forecasts of runs to come: kept until the run is trained, and corrected by the errors of those
+//! before them.
+
+use std::time::SystemTime;
+
+use rusqlite::params;
+
+use crate::history::record::{Corpus, Machine, RunRecord, RunSettings};
+use crate::history::row::{self, parsed};
+use crate::history::{HistoryError, RunFilter, TrainingHistory};
+use crate::{Correction, Forecast, ForecastValue, Forecaster};
+
+/// Share by which the bytes of a corpus may differ from those of a forecast that is made for it:
+/// some sizes are inferred from a part.
+const SAME_SIZE: f64 = 0.05;
+
+/// A forecast of a run to come.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewForecast {
+    /// How it will be trained.
+    pub settings: RunSettings,
+    /// What it will be trained from; its bytes are those that will be read.
+    pub corpus: Corpus,
+    /// Where it will be trained.
+    pub machine: Machine,
+    /// What is foretold.
+    pub forecast: Forecast,
+}
+
+/// What the errors of one kind of forecasts teach of the next one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
+#[non_exhaustive]
+pub struct Corrections {
+    /// Of the seconds; `None` where no run tells.
+    pub seconds: Option<Correction>,
+    /// Of the bytes on the disk.
+    pub disk_bytes: Option<Correction>,
+    /// Of the peak bytes of memory.
+    pub memory_bytes: Option<Correction>,
+}
+
+impl Corrections {
+    /// Learns from runs in the order of time, oldest first. A run that did not come to its end, or
+    /// was foretold in another way, teaches nothing.
+    #[must_use]
+    pub fn from_runs<'a>(
+        runs: impl IntoIterator<Item = &'a RunRecord>,
+        made_by: Forecaster,
+    ) -> Self {
+        let mut pairs: [Vec<(ForecastValue, f64)>; 3] = Default::default();
+        for run in runs {
+            let forecast = run.estimate.filter(|of| of.made_by == Some(made_by));
+            let Some(forecast) = forecast.filter(|_| run.outcome.complete) else {
+                continue;
+            };
+            let outcome = &run.outcome;
+            let took = [
+                Some(outcome.seconds),
+                outcome.disk_bytes.map(|bytes| bytes as f64),
+                outcome.memory_bytes.map(|bytes| bytes as f64),
+            ];
+            let values = forecast.values().into_iter().zip(took);
+            for (pairs, ((_, foretold), took)) in pairs.iter_mut().zip(values) {
+                pairs.extend(foretold.zip(took));
+            }
+        }
+        let [seconds, disk_bytes, memory_bytes] = pairs;
+        Self {
+            seconds: Correction::from_errors(&seconds),
+            disk_bytes: Correction::from_errors(&disk_bytes),
+            memory_bytes: Correction::from_errors(&memory_bytes),
+        }
+    }
+
+    /// Returns a forecast corrected, as far as anything is known.
+    #[must_use]
+    pub fn apply(&self, forecast: &Forecast) -> Forecast {
+        let of = |value: Option<ForecastValue>, correction: Option<Correction>| {
+            let value = value?;
+            Some(correction.map_or(value, |correction| correction.apply(&value)))
+        };
+        Forecast {
+            made_by: forecast.made_by,
+            seconds: of(forecast.seconds, self.seconds),
+            disk_bytes: of(forecast.disk_bytes, self.disk_bytes),
+            memory_bytes: of(forecast.memory_bytes, self.memory_bytes),
+        }
+    }
+}
+
+impl TrainingHistory {
+    /// Keeps a forecast for the run that it is of.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn record_forecast(&mut self, new: &NewForecast) -> Result<(), HistoryError> {
+        let recorded_ms = row::milliseconds(SystemTime::now());
+        let written = self.connection.execute(
+            "INSERT INTO forecasts (recorded_ms, fingerprint, settings, corpus, machine, forecast) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![
+                recorded_ms,
+                new.corpus.fingerprint,
+                row::json(&new.settings),
+                row::json(&new.corpus),
+                row::json(&new.machine),
+                row::json(&new.forecast),
+            ],
+        );
+        written.map(drop).map_err(HistoryError::sqlite("write"))
+    }
+
+    /// Returns what was foretold of a run with these settings over this corpus on this machine: the
+    /// newest forecast that tells the time, else the newest of all; `None` where nothing was.
+    ///
+    /// The corpus is the same by its fingerprint, and its bytes may differ by a twentieth. Workers
+    /// that are not known are any.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read.
+    pub fn forecast(
+        &self,
+        settings: &RunSettings,
+        corpus: &Corpus,
+        machine: &Machine,
+    ) -> Result<Option<Forecast>, HistoryError> {
+        let failed = HistoryError::sqlite("read");
+        let sql = "SELECT settings, corpus, machine, forecast FROM forecasts \
+                   WHERE fingerprint = ?1 ORDER BY recorded_ms DESC, rowid DESC";
+        let mut statement = self.connection.prepare(sql).map_err(&failed)?;
+        let rows = statement.query_map([&corpus.fingerprint], |row| {
+            let text = |at| row.get::<_, String>(at);
+            Ok([text(0)?, text(1)?, text(2)?, text(3)?])
+        });
+        let rows: rusqlite::Result<Vec<[String; 4]>> = rows.map_err(&failed)?.collect();
+        let mut newest = None;
+        for [of_settings, of_corpus, of_machine, forecast] in rows.map_err(&failed)? {
+            let mut made_for: RunSettings = parsed("forecast", &of_settings)?;
+            made_for.workers = made_for.workers.filter(|_| settings.workers.is_some());
+            let made_of: Corpus = parsed("forecast", &of_corpus)?;
+            let is_same_size = match (made_of.bytes, corpus.bytes) {
+                (Some(foretold), Some(found)) => {
+                    foretold.abs_diff(found) as f64 <= SAME_SIZE * found as f64
+                }
+                (foretold, found) => foretold == found,
+            };
+            let made_on: Machine = parsed("forecast", &of_machine)?;
+            if made_for != *settings || !is_same_size || made_on != *machine {
+                continue;
+            }
+            let forecast: Forecast = parsed("forecast", &forecast)?;
+            if forecast.seconds.is_some() {
+                return Ok(Some(forecast));
+            }
+            newest = newest.or(Some(forecast));
+        }
+        Ok(newest)
+    }
+
+    /// Returns what the errors of a kind of forecasts teach, of runs into the same kind of place on
+    /// one machine.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read.
+    pub fn corrections(
+        &self,
+        made_by: Forecaster,
+        backend: &str,
+        machine: &Machine,
+    ) -> Result<Corrections, HistoryError> {
+        let mut runs = self.runs(&RunFilter::default().with_complete_only())?;
+        runs.retain(|run| {
+            run.machine == *machine && run.settings.backend.as_deref() == Some(backend)
+        });
+        runs.reverse();
+        Ok(Corrections::from_runs(&runs, made_by))
+    }
+}
