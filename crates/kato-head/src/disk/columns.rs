@@ -7,7 +7,7 @@ use kato_columns::{CheckedBytes, Damage};
 
 use super::CountsError;
 use super::small::is_narrow;
-use crate::trie::numbers::{Numbers, Width};
+use crate::trie::numbers::{Large, Numbers, Width};
 use crate::trie::sums::{SUMS_BYTES, WrittenSums};
 use crate::trie::{LaterColumns, Level};
 
@@ -51,16 +51,18 @@ impl Columns {
     }
 }
 
-pub(super) fn large_places(name: &str) -> String {
-    format!("{name}_large_places")
-}
-
-pub(super) fn large(name: &str) -> String {
-    format!("{name}_large")
+/// Returns the names of the columns that hold the large numbers of another one.
+pub(super) fn names_of_large(name: &str) -> [String; 3] {
+    ["large_blocks", "large_places", "large"].map(|column| format!("{name}_{column}"))
 }
 
 /// Finds a column by its name.
 pub(super) type Find<'a> = dyn FnMut(&str) -> Result<CheckedBytes, CountsError> + 'a;
+
+fn large(name: &str, find: &mut Find<'_>) -> Result<Large, CountsError> {
+    let [blocks, places, numbers] = names_of_large(name);
+    Ok(Large::new(find(&blocks)?, find(&places)?, find(&numbers)?))
+}
 
 /// Returns a column of `len` counts of n-grams of `n` symbols.
 pub(super) fn small(
@@ -70,7 +72,7 @@ pub(super) fn small(
     find: &mut Find<'_>,
 ) -> Result<Numbers, CountsError> {
     let name = name_of(n, column);
-    let large = [find(&large_places(&name))?, find(&large(&name))?];
+    let large = large(&name, find)?;
     let width = match is_narrow(n) {
         true => Width::Half(large, len),
         false => Width::Byte(large),
@@ -82,7 +84,7 @@ pub(super) fn small(
 pub(super) fn starts(n: usize, find: &mut Find<'_>) -> Result<Numbers, CountsError> {
     let name = name_of(n, "starts");
     let width = match is_narrow(n) {
-        true => Width::Line([find(&large_places(&name))?, find(&large(&name))?]),
+        true => Width::Line(large(&name, find)?),
         false => Width::Four,
     };
     Ok(Numbers::from_file(find(&name)?, width))

@@ -12,8 +12,8 @@ use super::CountsError;
 use crate::Counted;
 use crate::trie::Spectrum;
 
-/// The version of the format of counts that add to none. Those of version 1 had wider columns, and are written anew.
-pub(super) const FORMAT_VERSION: u64 = 3;
+/// The version of the format of counts that add to none. Those of earlier ones are written anew.
+pub(super) const FORMAT_VERSION: u64 = 4;
 
 /// The version of the format of counts that add to others.
 pub(super) const LATER_VERSION: u64 = 2;
@@ -102,7 +102,7 @@ impl Header {
                 supported: FORMAT_VERSION,
             });
         }
-        if found < LATER_VERSION {
+        if found != FORMAT_VERSION && found != LATER_VERSION {
             return Ok(None);
         }
         let header: Self = serde_json::from_value(value)

@@ -3,8 +3,8 @@
 use kato_columns::files::ColumnWriter;
 
 use super::CountsError;
-use super::columns::{Columns, large, large_places};
-use crate::trie::numbers::{LARGE, LARGE_HALF, LINE_NUMBERS};
+use super::columns::{Columns, names_of_large};
+use crate::trie::numbers::{LARGE, LARGE_BLOCK, LARGE_HALF, LINE_NUMBERS};
 
 /// Returns whether most n-grams of so many symbols are rare and few continue them, so that half a byte holds their
 /// counts, and a byte tells where what continues them begins.
@@ -14,26 +14,48 @@ pub(super) const fn is_narrow(n: usize) -> bool {
 
 /// The numbers of a column that do not fit there, and their places.
 struct LargeWriter {
+    blocks: ColumnWriter,
     places: ColumnWriter,
     numbers: ColumnWriter,
+    /// How many numbers the column has, and how many of them are large.
+    len: usize,
+    n_large: u32,
 }
 
 impl LargeWriter {
     fn create(columns: &Columns, name: &str) -> Result<Self, CountsError> {
+        let [blocks, places, numbers] = names_of_large(name);
         Ok(Self {
-            places: columns.create(&large_places(name))?,
-            numbers: columns.create(&large(name))?,
+            blocks: columns.create(&blocks)?,
+            places: columns.create(&places)?,
+            numbers: columns.create(&numbers)?,
+            len: 0,
+            n_large: 0,
         })
     }
 
-    fn push(&mut self, place: u32, number: u32) -> Result<(), CountsError> {
-        self.places.push(&place.to_le_bytes())?;
-        Ok(self.numbers.push(&number.to_le_bytes())?)
+    /// Takes the next number of the column.
+    #[inline]
+    fn push(&mut self, number: u32, is_large: bool) -> Result<(), CountsError> {
+        let place = self.len % LARGE_BLOCK;
+        self.len += 1;
+        if place == 0 {
+            self.blocks.push(&self.n_large.to_le_bytes())?;
+        }
+        if is_large {
+            self.n_large += 1;
+            // A block is no longer than a byte tells.
+            self.places.push(&[place as u8])?;
+            self.numbers.push(&number.to_le_bytes())?;
+        }
+        Ok(())
     }
 
     fn end(self, columns: &mut Columns, name: &str) -> Result<(), CountsError> {
-        columns.end(&large_places(name), self.places)?;
-        columns.end(&large(name), self.numbers)
+        let [blocks, places, numbers] = names_of_large(name);
+        columns.end(&blocks, self.blocks)?;
+        columns.end(&places, self.places)?;
+        columns.end(&numbers, self.numbers)
     }
 }
 
@@ -41,7 +63,6 @@ impl LargeWriter {
 pub(super) struct SmallWriter {
     small: ColumnWriter,
     large: LargeWriter,
-    len: u32,
     is_narrow: bool,
     /// The lower half of a byte whose upper half is to come.
     half: u8,
@@ -53,7 +74,6 @@ impl SmallWriter {
         Ok(Self {
             small: columns.create(name)?,
             large: LargeWriter::create(columns, name)?,
-            len: 0,
             is_narrow: is_narrow(n),
             half: 0,
         })
@@ -63,23 +83,20 @@ impl SmallWriter {
     pub(super) fn push(&mut self, number: u32) -> Result<(), CountsError> {
         let largest = if self.is_narrow { LARGE_HALF } else { LARGE };
         let small = u8::try_from(number).unwrap_or(largest).min(largest);
-        if small == largest {
-            self.large.push(self.len, number)?;
-        }
+        self.large.push(number, small == largest)?;
         if !self.is_narrow {
             self.small.push(&[small])?;
-        } else if self.len.is_multiple_of(2) {
-            self.half = small;
-        } else {
+        } else if self.large.len.is_multiple_of(2) {
             self.small.push(&[small << 4 | self.half])?;
+        } else {
+            self.half = small;
         }
-        self.len += 1;
         Ok(())
     }
 
     /// Ends the column.
     pub(super) fn end(mut self, columns: &mut Columns, name: &str) -> Result<(), CountsError> {
-        if self.is_narrow && !self.len.is_multiple_of(2) {
+        if self.is_narrow && !self.large.len.is_multiple_of(2) {
             self.small.push(&[self.half])?;
         }
         columns.end(name, self.small)?;
@@ -92,7 +109,6 @@ pub(super) struct StartsWriter {
     starts: ColumnWriter,
     /// `None` where each has 4 bytes.
     lines: Option<LargeWriter>,
-    len: u32,
     /// The first number of the line at hand.
     first: u32,
 }
@@ -104,7 +120,6 @@ impl StartsWriter {
         Ok(Self {
             starts: columns.create(name)?,
             lines: is_narrow(n).then(large).transpose()?,
-            len: 0,
             first: 0,
         })
     }
@@ -114,16 +129,13 @@ impl StartsWriter {
         let Some(large) = &mut self.lines else {
             return Ok(self.starts.push(&start.to_le_bytes())?);
         };
-        if (self.len as usize).is_multiple_of(LINE_NUMBERS) {
+        if large.len.is_multiple_of(LINE_NUMBERS) {
             self.first = start;
             self.starts.push(&start.to_le_bytes())?;
         }
         // They ascend.
         let more = u8::try_from(start - self.first).unwrap_or(LARGE);
-        if more == LARGE {
-            large.push(self.len, start)?;
-        }
-        self.len += 1;
+        large.push(start, more == LARGE)?;
         Ok(self.starts.push(&[more])?)
     }
 

@@ -1,9 +1,11 @@
 //! Columns of numbers, in memory or in files that are read where they lie.
 
+mod large;
 mod part;
 
 use kato_columns::{CheckedBytes, View};
 
+pub(crate) use self::large::{LARGE_BLOCK, Large};
 pub(crate) use self::part::Part;
 
 /// The byte that says that a number stands among the large ones.
@@ -36,14 +38,13 @@ pub(crate) struct Frozen {
 /// How wide the numbers of a file are.
 #[derive(Debug)]
 pub(crate) enum Width {
-    /// A byte, or [`LARGE`] for those that stand among the large ones: the places of these, ascending, and
-    /// the numbers, both of 4 bytes.
-    Byte([CheckedBytes; 2]),
+    /// A byte, or [`LARGE`] for those that stand among the large ones.
+    Byte(Large),
     /// Half a byte, the lower one first, or [`LARGE_HALF`]; so many numbers.
-    Half([CheckedBytes; 2], usize),
+    Half(Large, usize),
     /// Lines of [`LINE_NUMBERS`] that ascend: the first one with 4 bytes, then of each how much more it is with
     /// a byte, or [`LARGE`].
-    Line([CheckedBytes; 2]),
+    Line(Large),
     /// 2 bytes.
     Two,
     /// 4 bytes.
@@ -117,7 +118,7 @@ impl Numbers {
             Self::Frozen(frozen) => {
                 let large = match &frozen.width {
                     Width::Byte(large) | Width::Half(large, _) | Width::Line(large) => {
-                        large.iter().map(CheckedBytes::heap_bytes).sum()
+                        large.heap_bytes()
                     }
                     Width::Two | Width::Four => 0,
                 };
@@ -144,18 +145,18 @@ impl Reader<'_> {
                 Width::Two => u32::from(u16::from_le_bytes(view.array(place.wrapping_mul(2)))),
                 Width::Four => view.u32(place),
                 Width::Byte(large) => match view.array::<1>(place)[0] {
-                    LARGE => large_number(large, place),
+                    LARGE => large.get(place),
                     small => small.into(),
                 },
                 Width::Half(large, _) => match half(view.array::<1>(place / 2)[0], place) {
-                    LARGE_HALF => large_number(large, place),
+                    LARGE_HALF => large.get(place),
                     small => small.into(),
                 },
                 Width::Line(large) => {
                     let (line, at) = (place / LINE_NUMBERS, place % LINE_NUMBERS);
                     let start = line.wrapping_mul(LINE_BYTES);
                     match view.array::<1>(start.wrapping_add(4 + at))[0] {
-                        LARGE => large_number(large, place),
+                        LARGE => large.get(place),
                         more => {
                             let first = u32::from_le_bytes(view.array(start));
                             first.wrapping_add(more.into())
@@ -186,22 +187,6 @@ impl Reader<'_> {
 #[inline]
 pub(crate) const fn half(byte: u8, place: usize) -> u8 {
     byte >> (4 * (place % 2)) & 15
-}
-
-/// Returns a number that does not fit where the others are.
-#[cold]
-fn large_number([places, numbers]: &[CheckedBytes; 2], place: usize) -> u32 {
-    let view = places.view();
-    let (mut low, mut high) = (0, places.len() / 4);
-    while low < high {
-        let middle = low.midpoint(high);
-        match (view.u32(middle) as usize) < place {
-            true => low = middle + 1,
-            false => high = middle,
-        }
-    }
-    // Beyond the end it is damage.
-    numbers.view().u32(low)
 }
 
 /// Returns how many of `len` things are below something, which are the first ones.

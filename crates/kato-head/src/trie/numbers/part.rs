@@ -1,8 +1,6 @@
 //! Ranges of columns.
 
-use kato_columns::CheckedBytes;
-
-use super::{LARGE, LARGE_HALF, Numbers, Reader, Width, first_at_least, half, large_number};
+use super::{LARGE, LARGE_HALF, Large, Numbers, Reader, Width, first_at_least, half};
 
 /// Bytes of a file up to which a range is looked at as one.
 const MOST_PART_BYTES: usize = 1 << 16;
@@ -12,9 +10,9 @@ const MOST_PART_BYTES: usize = 1 << 16;
 pub(crate) enum Part<'a> {
     Owned(&'a [u32]),
     /// The large ones are found by the place of the range.
-    Byte(&'a [u8], &'a [CheckedBytes; 2], usize),
+    Byte(&'a [u8], &'a Large, usize),
     /// As well, and so many numbers.
-    Half(&'a [u8], &'a [CheckedBytes; 2], usize, usize),
+    Half(&'a [u8], &'a Large, usize, usize),
     Two(&'a [[u8; 2]]),
     Four(&'a [[u8; 4]]),
     /// Too long: from this place on, so many.
@@ -87,7 +85,7 @@ impl Part<'_> {
         match self {
             Self::Owned(numbers) => numbers.get(at).copied().unwrap_or(0),
             Self::Byte(bytes, large, start) => match bytes.get(at) {
-                Some(&LARGE) => large_number(large, start + at),
+                Some(&LARGE) => large.get(start + at),
                 small => small.copied().unwrap_or(0).into(),
             },
             Self::Half(bytes, large, start, len) if at < len => {
@@ -96,7 +94,7 @@ impl Part<'_> {
                     bytes.get(place / 2 - start / 2).copied().unwrap_or(0),
                     place,
                 ) {
-                    LARGE_HALF => large_number(large, place),
+                    LARGE_HALF => large.get(place),
                     small => small.into(),
                 }
             }

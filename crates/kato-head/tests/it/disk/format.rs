@@ -83,7 +83,7 @@ impl Counts {
         let (body, trailer) = text.trim_end().rsplit_once('\n').unwrap();
         assert_eq!(trailer, format!("crc32 {:08x}", crc32(body.as_bytes())));
         let header: Value = serde_json::from_str(body).unwrap();
-        assert_eq!(header["format_version"], 3);
+        assert_eq!(header["format_version"], 4);
         assert_eq!(
             header["content"].as_str(),
             dir.file_name().unwrap().to_str()
@@ -115,18 +115,28 @@ impl Counts {
         numbers(&self.columns[column], width)
     }
 
-    /// Returns the large numbers of a column by place, each once.
-    fn large(&self, column: &str) -> BTreeMap<usize, u64> {
-        let large = self.numbers(&format!("{column}_large"), 4);
-        let places = self.numbers(&format!("{column}_large_places"), 4);
-        assert!(places.is_sorted());
-        assert_eq!(places.len(), large.len());
-        places.into_iter().map(|n| n as usize).zip(large).collect()
+    /// Returns the large numbers of a column of `len` numbers, by place.
+    fn large(&self, column: &str, len: usize) -> BTreeMap<usize, u64> {
+        let column = format!("{column}_large");
+        let numbers = self.numbers(&column, 4);
+        let mut starts = self.numbers(&format!("{column}_blocks"), 4);
+        assert_eq!(starts.len(), len.div_ceil(256));
+        starts.push(numbers.len() as u64);
+        let mut large = BTreeMap::new();
+        for (block, ends) in starts.windows(2).enumerate() {
+            let range = ends[0] as usize..ends[1] as usize;
+            let places = &self.columns[&format!("{column}_places")][range.clone()];
+            assert!(places.is_sorted());
+            let places = places.iter().map(|&place| 256 * block + usize::from(place));
+            large.extend(places.zip(numbers[range].iter().copied()));
+        }
+        assert_eq!(large.len(), numbers.len());
+        large
     }
 
     fn small(&self, n: usize, column: &str, len: usize) -> Vec<u64> {
         let column = format!("{n}.{column}");
-        let mut large = self.large(&column);
+        let mut large = self.large(&column, len);
         let bytes = &self.columns[&column];
         let (mut numbers, largest) = match n > 2 {
             false => (bytes.clone(), 255),
@@ -152,9 +162,11 @@ impl Counts {
         if n <= 2 {
             return self.numbers(&column, 4);
         }
-        let mut large = self.large(&column);
+        let lines = &self.columns[&column];
+        let len = lines.len() - 4 * lines.len().div_ceil(32);
+        let mut large = self.large(&column, len);
         let mut starts = Vec::new();
-        for line in self.columns[&column].chunks(32) {
+        for line in lines.chunks(32) {
             let first = numbers(&line[..4], 4)[0];
             assert_eq!(line[4], 0);
             for &more in &line[4..] {
