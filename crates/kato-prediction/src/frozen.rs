@@ -18,6 +18,7 @@ mod directory;
 mod index;
 mod layout;
 mod lists;
+mod numbers;
 mod packed;
 mod signature;
 mod units;
@@ -27,11 +28,12 @@ pub(crate) use index::{Class as FrozenClass, Reader};
 pub use kato_columns::{
     BLOCK_BYTES, BytesState, Changes, CheckedBytes, ColumnBytes, Damage, SharedBytes,
 };
-pub use layout::{
-    ClassKey, ClassLayout, Column, LARGE_FREQUENCY, LayoutError, NodeLayout, OFFSET_BASE,
-};
+pub use layout::{ClassKey, ClassLayout, Column, LARGE_FREQUENCY, LayoutError, NodeLayout};
 pub(crate) use layout::{id_of, number_of};
 pub(crate) use lists::{ListCursor, RankList, Window};
+pub use numbers::BLOCK_NUMBERS;
+#[cfg(feature = "disk")]
+pub(crate) use numbers::NumberPacker;
 #[cfg(feature = "disk")]
 pub(crate) use packed::pack;
-pub use signature::{LONGEST_SIGNED, SignatureShape};
+pub use signature::{LONGEST_SIGNED, LONGEST_UNSIGNED_LIST, SignatureShape};

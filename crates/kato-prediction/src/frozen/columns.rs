@@ -1,96 +1,9 @@
-//! Offsets and look-ups in columns.
+//! Look-ups in columns.
 
 #![expect(
     clippy::cast_possible_truncation,
     reason = "the share of a length is no more than the length"
 )]
-
-use super::layout::{LayoutError, OFFSET_BASE};
-use kato_columns::{CheckedBytes, View};
-
-/// Two columns of offsets: 32 bits for each, and a base of 64 for every 65,536 of them.
-#[derive(Debug, Clone)]
-pub(super) struct Offsets {
-    pub(super) starts: CheckedBytes,
-    pub(super) bases: CheckedBytes,
-}
-
-impl Offsets {
-    /// Joins the columns of the offsets of so many things; one more offset ends the last.
-    pub(super) fn new(
-        starts: CheckedBytes,
-        bases: CheckedBytes,
-        n_things: usize,
-    ) -> Result<Self, LayoutError> {
-        let n_offsets = n_things + 1;
-        if starts.len() != n_offsets * 4 || bases.len() != n_offsets.div_ceil(OFFSET_BASE) * 8 {
-            return Err(LayoutError(
-                "offsets have another size than what they are of",
-            ));
-        }
-        Ok(Self { starts, bases })
-    }
-
-    /// Returns the bytes of memory beside those of the columns.
-    pub(super) fn heap_bytes(&self) -> usize {
-        self.starts.heap_bytes() + self.bases.heap_bytes()
-    }
-
-    pub(super) fn view(&self) -> OffsetView<'_> {
-        OffsetView {
-            starts: self.starts.view(),
-            bases: self.bases.view(),
-        }
-    }
-}
-
-/// Offsets to read.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct OffsetView<'a> {
-    starts: View<'a>,
-    bases: View<'a>,
-}
-
-impl OffsetView<'_> {
-    #[inline]
-    fn get(self, idx: usize) -> usize {
-        let offset = self
-            .bases
-            .u64(idx / OFFSET_BASE)
-            .wrapping_add(u64::from(self.starts.u32(idx)));
-        // What does not fit is beyond any column, which reading it finds out.
-        usize::try_from(offset).unwrap_or(usize::MAX)
-    }
-
-    /// Says that the ranges of things will soon be read.
-    #[inline]
-    pub(super) fn will_read(self, idxs: impl Iterator<Item = usize>) {
-        let parts = idxs.map(|idx| (idx.saturating_mul(4), 8));
-        self.starts.will_read(parts);
-    }
-
-    /// Says that the ranges of some things in a row will soon be read.
-    pub(super) fn will_read_row(self, [first, end]: [usize; 2]) {
-        // One offset more ends the last.
-        let n_offsets = end.saturating_sub(first).saturating_add(1);
-        let part = (first.saturating_mul(4), n_offsets.saturating_mul(4));
-        self.starts.will_read([part]);
-    }
-
-    /// Returns where a thing begins and how long it is; length 0 where the offsets contradict each
-    /// other.
-    #[inline]
-    pub(super) fn range(self, idx: usize) -> (usize, usize) {
-        let (start, end) = (self.get(idx), self.get(idx + 1));
-        match end.checked_sub(start) {
-            Some(length) => (start, length),
-            None => {
-                self.starts.raise_damage();
-                (start, 0)
-            }
-        }
-    }
-}
 
 /// Finds the first index in `lo..hi` whose key is at least `wanted`; keys ascend.
 ///

@@ -1,8 +1,9 @@
 //! Directories: what belongs to numbers.
 
-use super::columns::{OffsetView, Offsets, lower_bound};
+use super::columns::lower_bound;
 use super::layout::LayoutError;
 use super::lists::RankList;
+use super::numbers::{NumbersView, PackedNumbers};
 use super::signature::SignatureShape;
 use kato_columns::{CheckedBytes, View};
 
@@ -12,8 +13,8 @@ const AHEAD_KEYS: usize = 1 << 15;
 /// A directory by number: of lists of ranks, or of the keys of another directory.
 #[derive(Debug, Clone)]
 pub(super) struct Directory {
-    keys: CheckedBytes,
-    offsets: Offsets,
+    keys: PackedNumbers,
+    offsets: PackedNumbers,
     content: CheckedBytes,
 }
 
@@ -23,26 +24,23 @@ impl Directory {
         self.keys.heap_bytes() + self.offsets.heap_bytes() + self.content.heap_bytes()
     }
 
+    /// Joins the columns of so many keys; one more offset ends the last.
     pub(super) fn new(
+        n_keys: usize,
         keys: CheckedBytes,
         starts: CheckedBytes,
-        bases: CheckedBytes,
         content: CheckedBytes,
     ) -> Result<Self, LayoutError> {
-        if !keys.len().is_multiple_of(4) {
-            return Err(LayoutError("a directory ends within a number"));
-        }
-        let n_keys = keys.len() / 4;
         Ok(Self {
-            offsets: Offsets::new(starts, bases, n_keys)?,
-            keys,
+            keys: PackedNumbers::new(keys, n_keys)?,
+            offsets: PackedNumbers::new(starts, n_keys.saturating_add(1))?,
             content,
         })
     }
 
     /// Returns the number of keys.
     pub(super) fn n_keys(&self) -> usize {
-        self.keys.len() / 4
+        self.keys.len()
     }
 
     pub(super) fn view(&self) -> DirectoryView<'_> {
@@ -57,8 +55,8 @@ impl Directory {
 /// A directory to read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DirectoryView<'a> {
-    keys: View<'a>,
-    offsets: OffsetView<'a>,
+    keys: NumbersView<'a>,
+    offsets: NumbersView<'a>,
     content: View<'a>,
 }
 
@@ -67,17 +65,16 @@ impl<'a> DirectoryView<'a> {
     pub(super) fn will_find(self, part: [usize; 2]) {
         let n_keys = part[1].saturating_sub(part[0]);
         if n_keys <= AHEAD_KEYS {
-            self.keys
-                .will_read([(part[0].saturating_mul(4), n_keys * 4)]);
+            self.keys.will_read_row(part);
             self.offsets.will_read_row(part);
         }
     }
 
     /// Finds the place of a key in a part of the keys.
     pub(super) fn find(self, part: [usize; 2], key: u32) -> Option<usize> {
-        let get = |idx: usize| u64::from(self.keys.u32(idx));
-        let idx = lower_bound(part[0], part[1], u64::from(key), get);
-        (idx < part[1] && self.keys.u32(idx) == key).then_some(idx)
+        let (key, get) = (u64::from(key), |idx: usize| self.keys.get(idx));
+        let idx = lower_bound(part[0], part[1], key, get);
+        (idx < part[1] && get(idx) == key).then_some(idx)
     }
 
     /// Returns where what belongs to a key begins, and how much it is.

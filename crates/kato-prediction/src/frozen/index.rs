@@ -9,10 +9,13 @@ use std::sync::Arc;
 
 use kato_model::PatternName;
 
-use super::columns::{OffsetView, Offsets, lower_bound, lower_bound_near};
+use super::columns::{lower_bound, lower_bound_near};
 use super::directory::{Directory, DirectoryView};
-use super::layout::{Column, LARGE_FREQUENCY, LayoutError, NodeLayout, id_of, number_of};
+use super::layout::{
+    ClassLayout, Column, LARGE_FREQUENCY, LayoutError, NodeLayout, id_of, number_of,
+};
 use super::lists::RankList;
+use super::numbers::{NumbersView, PackedNumbers};
 use super::signature::SignatureShape;
 use crate::SymbolId;
 use crate::page_class::PageClass;
@@ -42,20 +45,21 @@ pub struct FrozenIndex {
     /// Texts, those of the lower ones included.
     pub(super) n_texts: u32,
     n_symbols: usize,
-    is_wide: bool,
+    /// Bytes of a symbol's number.
+    symbol_bytes: usize,
     pub(super) classes: Vec<Class>,
     names: CheckedBytes,
     /// The node below, whose names symbols stand for; `None` for the lowest node.
     pub(super) below: Option<Arc<Self>>,
-    symbol_offsets: Offsets,
+    symbol_offsets: PackedNumbers,
     symbols: CheckedBytes,
     frequencies: CheckedBytes,
     large_ranks: CheckedBytes,
     large_frequencies: CheckedBytes,
     event_ranks: CheckedBytes,
-    event_offsets: Offsets,
+    event_offsets: PackedNumbers,
     event_lengths: CheckedBytes,
-    text_offsets: Offsets,
+    text_offsets: PackedNumbers,
     texts: CheckedBytes,
     text_counts: CheckedBytes,
     pub(super) learned_ranks: CheckedBytes,
@@ -81,21 +85,19 @@ pub(crate) struct Class {
     pair_shape: Option<SignatureShape>,
 }
 
-/// Keys, starts, bases and lists of a directory.
-type DirectoryColumns = [Column; 4];
+/// Keys, starts and content of a directory.
+type DirectoryColumns = [Column; 3];
 
-const HELD: DirectoryColumns = [
-    Column::HeldKeys,
-    Column::HeldStarts,
-    Column::HeldBases,
-    Column::HeldLists,
+const HELD: DirectoryColumns = [Column::HeldKeys, Column::HeldStarts, Column::HeldLists];
+const FIRST: DirectoryColumns = [Column::FirstKeys, Column::FirstStarts, Column::FirstLists];
+/// The first symbols of pairs, to which their followers belong.
+const PAIR_KEYS: DirectoryColumns = [
+    Column::PairKeys,
+    Column::PairKeyStarts,
+    Column::PairFollowers,
 ];
-const FIRST: DirectoryColumns = [
-    Column::FirstKeys,
-    Column::FirstStarts,
-    Column::FirstBases,
-    Column::FirstLists,
-];
+/// The followers, which are keys here.
+const PAIRS: DirectoryColumns = [Column::PairFollowers, Column::PairStarts, Column::PairLists];
 
 /// The columns of a node, one by one or joined.
 struct Columns<F>(F);
@@ -105,38 +107,28 @@ impl<F: FnMut(Column) -> Result<CheckedBytes, LayoutError>> Columns<F> {
         (self.0)(column)
     }
 
-    fn offsets(&mut self, starts: Column, bases: Column, n: usize) -> Result<Offsets, LayoutError> {
-        Offsets::new(self.get(starts)?, self.get(bases)?, n)
+    /// Joins the offsets of so many things; one more ends the last.
+    fn offsets(&mut self, starts: Column, n: usize) -> Result<PackedNumbers, LayoutError> {
+        PackedNumbers::new(self.get(starts)?, n.saturating_add(1))
     }
 
-    fn directory(&mut self, columns: DirectoryColumns) -> Result<Directory, LayoutError> {
-        let [keys, starts, bases, lists] = columns;
+    fn directory(
+        &mut self,
+        n_keys: u64,
+        columns: DirectoryColumns,
+    ) -> Result<Directory, LayoutError> {
+        // More than there is room for are refused.
+        let n_keys = usize::try_from(n_keys).unwrap_or(usize::MAX);
+        let [keys, starts, content] = columns;
         let (keys, starts) = (self.get(keys)?, self.get(starts)?);
-        Directory::new(keys, starts, self.get(bases)?, self.get(lists)?)
-    }
-
-    /// Joins the directory of first symbols of pairs, the lists of which are their followers.
-    fn pair_keys(&mut self, followers: CheckedBytes) -> Result<Directory, LayoutError> {
-        let keys = self.get(Column::PairKeys)?;
-        let starts = self.get(Column::PairKeyStarts)?;
-        Directory::new(keys, starts, self.get(Column::PairKeyBases)?, followers)
-    }
-
-    /// Joins the directory of pairs, the keys of which are their followers.
-    fn pairs(&mut self, followers: CheckedBytes) -> Result<Directory, LayoutError> {
-        let starts = self.get(Column::PairStarts)?;
-        let bases = self.get(Column::PairBases)?;
-        Directory::new(followers, starts, bases, self.get(Column::PairLists)?)
+        Directory::new(n_keys, keys, starts, self.get(content)?)
     }
 }
 
-/// Returns whether symbols have 4 bytes, and not 2.
-fn is_wide(symbol_bytes: u64) -> Result<bool, LayoutError> {
-    match symbol_bytes {
-        2 => Ok(false),
-        4 => Ok(true),
-        _ => Err(LayoutError("symbols have another width than 2 or 4 bytes")),
-    }
+/// Returns the number of keys of a directory of which each class has a part.
+fn n_keys(layout: &NodeLayout, part: impl Fn(&ClassLayout) -> [u64; 2]) -> u64 {
+    let ends = layout.classes.iter().map(|class| part(class)[1]);
+    ends.max().unwrap_or(0)
 }
 
 /// Returns a number of patterns, texts or symbols, which is below that of ids.
@@ -178,9 +170,11 @@ impl FrozenIndex {
         if n_texts < first_text {
             return Err(LayoutError("what it adds to has more texts"));
         }
-        let is_wide = is_wide(layout.symbol_bytes)?;
+        let symbol_bytes = match layout.symbol_bytes {
+            bytes @ 2..=4 => bytes as usize,
+            _ => return Err(LayoutError("symbols have another width than 2 to 4 bytes")),
+        };
         let mut columns = Columns(column);
-        let pair_followers = columns.get(Column::PairFollowers)?;
         let index = Self {
             first_rank,
             first_text,
@@ -189,39 +183,31 @@ impl FrozenIndex {
             n_below,
             n_texts,
             n_symbols: number(layout.n_symbols)? as usize,
-            is_wide,
+            symbol_bytes,
             names: columns.get(Column::Names)?,
             below,
-            symbol_offsets: columns.offsets(
-                Column::SymbolStarts,
-                Column::SymbolBases,
-                n_patterns as usize,
-            )?,
+            symbol_offsets: columns.offsets(Column::SymbolStarts, n_patterns as usize)?,
             symbols: columns.get(Column::Symbols)?,
             frequencies: columns.get(Column::Frequencies)?,
             large_ranks: columns.get(Column::LargeRanks)?,
             large_frequencies: columns.get(Column::LargeFrequencies)?,
             event_offsets: {
                 let n_ranks = columns.get(Column::EventRanks)?.len() / 4;
-                columns.offsets(Column::EventStarts, Column::EventBases, n_ranks)?
+                columns.offsets(Column::EventStarts, n_ranks)?
             },
             event_ranks: columns.get(Column::EventRanks)?,
             event_lengths: columns.get(Column::EventLengths)?,
-            text_offsets: columns.offsets(
-                Column::TextStarts,
-                Column::TextBases,
-                (n_texts - first_text) as usize,
-            )?,
+            text_offsets: columns.offsets(Column::TextStarts, (n_texts - first_text) as usize)?,
             texts: columns.get(Column::Texts)?,
             text_counts: columns.get(Column::TextCounts)?,
             learned_ranks: columns.get(Column::LearnedRanks)?,
             learned_frequencies: columns.get(Column::LearnedFrequencies)?,
             lower_texts: columns.get(Column::LowerTexts)?,
             lower_text_counts: columns.get(Column::LowerTextCounts)?,
-            held: columns.directory(HELD)?,
-            first: columns.directory(FIRST)?,
-            pair_keys: columns.pair_keys(pair_followers.clone())?,
-            pairs: columns.pairs(pair_followers)?,
+            held: columns.directory(n_keys(layout, |class| class.held), HELD)?,
+            first: columns.directory(n_keys(layout, |class| class.first), FIRST)?,
+            pair_keys: columns.directory(n_keys(layout, |class| class.pairs), PAIR_KEYS)?,
+            pairs: columns.directory(layout.n_followers, PAIRS)?,
             classes: Vec::new(),
             damage,
         };
@@ -331,7 +317,7 @@ impl FrozenIndex {
         // few too many bytes.
         let directories = [&self.held, &self.first, &self.pair_keys, &self.pairs];
         columns.map(CheckedBytes::heap_bytes).iter().sum::<usize>()
-            + offsets.map(Offsets::heap_bytes).iter().sum::<usize>()
+            + offsets.map(PackedNumbers::heap_bytes).iter().sum::<usize>()
             + directories.map(Directory::heap_bytes).iter().sum::<usize>()
             + size_of_val(&*self.classes)
             + self.lower.as_ref().map_or(0, |lower| lower.heap_bytes())
@@ -502,7 +488,7 @@ impl FrozenIndex {
 pub(crate) struct Reader<'a> {
     index: &'a FrozenIndex,
     names: View<'a>,
-    offsets: OffsetView<'a>,
+    offsets: NumbersView<'a>,
     symbols: View<'a>,
     held: DirectoryView<'a>,
     first: DirectoryView<'a>,
@@ -562,7 +548,7 @@ impl<'a> Reader<'a> {
 
     /// Says that the symbols of these ranges will soon be read.
     pub(crate) fn will_read_symbols(&self, ranges: &[(usize, usize)]) {
-        let bytes = if self.index.is_wide { 4 } else { 2 };
+        let bytes = self.index.symbol_bytes;
         let parts = ranges.iter();
         let parts =
             parts.map(|&(start, len)| (start.saturating_mul(bytes), len.saturating_mul(bytes)));
@@ -601,18 +587,32 @@ impl<'a> Reader<'a> {
             largest = number.max(largest);
             id_of(number, n_below)
         };
-        if self.index.is_wide {
-            let bytes = self
-                .symbols
-                .slice(start.saturating_mul(4), len.saturating_mul(4));
-            let numbers = bytes.as_chunks().0.iter();
-            out.extend(numbers.map(|&number| id(u32::from_le_bytes(number))));
-        } else {
-            let bytes = self
-                .symbols
-                .slice(start.saturating_mul(2), len.saturating_mul(2));
-            let numbers = bytes.as_chunks().0.iter();
-            out.extend(numbers.map(|&number| id(u16::from_le_bytes(number).into())));
+        let bytes = self.index.symbol_bytes;
+        let bytes = self
+            .symbols
+            .slice(start.saturating_mul(bytes), len.saturating_mul(bytes));
+        match self.index.symbol_bytes {
+            2 => out.extend(
+                bytes
+                    .as_chunks()
+                    .0
+                    .iter()
+                    .map(|&two| id(u16::from_le_bytes(two).into())),
+            ),
+            3 => out.extend(
+                bytes
+                    .as_chunks()
+                    .0
+                    .iter()
+                    .map(|&[a, b, c]| id(u32::from_le_bytes([a, b, c, 0]))),
+            ),
+            _ => out.extend(
+                bytes
+                    .as_chunks()
+                    .0
+                    .iter()
+                    .map(|&four| id(u32::from_le_bytes(four))),
+            ),
         }
         if largest >= end && out.len() > before {
             // Only a file that was written so has numbers out of bounds.

@@ -6,16 +6,13 @@ use serde::{Deserialize, Serialize};
 use crate::SymbolId;
 use crate::page_class::{LengthClass, PageClass};
 
-/// Offsets that share a base of 64 bits, so that each takes 32.
-pub const OFFSET_BASE: usize = 1 << 16;
-
 /// The byte of the column of frequencies that stands for a frequency in the table of large ones.
 pub const LARGE_FREQUENCY: u8 = u8::MAX;
 
 /// A column of a node's index. Numbers are little-endian.
 ///
-/// Columns named `…Starts` and `…Bases` together are *offsets*: one more than there are things, the
-/// offset of thing *i* being `bases[i div 65536] + starts[i]`; a thing ends where the next begins.
+/// Columns named `…Starts` are *offsets*: one more than there are things; a thing ends where the next begins.
+/// They and the columns of keys and followers are [packed](BLOCK_NUMBERS).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -24,8 +21,6 @@ pub enum Column {
     Names,
     /// By rank: where the pattern's symbols begin, in symbols.
     SymbolStarts,
-    /// Bases of those.
-    SymbolBases,
     /// The numbers of the symbols, [`NodeLayout::symbol_bytes`] each.
     Symbols,
     /// By rank: the frequency in a byte, [`LARGE_FREQUENCY`] for those in the table of large ones.
@@ -38,14 +33,10 @@ pub enum Column {
     EventRanks,
     /// Where their lengths begin, in lengths.
     EventStarts,
-    /// Bases of those.
-    EventBases,
     /// Numbers of symbols of events.
     EventLengths,
     /// Where the texts begin, in bytes.
     TextStarts,
-    /// Bases of those.
-    TextBases,
     /// The texts, UTF-8, ascending.
     Texts,
     /// By text: the number of patterns that hold it (4 bytes) and its occurrences over all learns
@@ -63,8 +54,6 @@ pub enum Column {
     HeldKeys,
     /// Where their lists begin, in bytes.
     HeldStarts,
-    /// Bases of those.
-    HeldBases,
     /// By class and symbol: the ranks of the patterns that hold it, ascending and packed; in the lowest node
     /// with the [signature](super::SignatureShape) of each, if its class has some.
     HeldLists,
@@ -72,22 +61,16 @@ pub enum Column {
     FirstKeys,
     /// Where their lists begin, in bytes.
     FirstStarts,
-    /// Bases of those.
-    FirstBases,
     /// By class and symbol: the ranks of the patterns that begin with it, ascending and packed.
     FirstLists,
     /// For each class, the numbers of the symbols whose followers are listed, ascending.
     PairKeys,
     /// Where their followers begin, in followers.
     PairKeyStarts,
-    /// Bases of those.
-    PairKeyBases,
     /// By class and symbol: the numbers of the symbols that follow it, ascending.
     PairFollowers,
     /// By follower: where the lists begin, in bytes.
     PairStarts,
-    /// Bases of those.
-    PairBases,
     /// By class, symbol and follower: the ranks of the patterns in which the two are neighbours,
     /// ascending and packed, with the [signature](super::SignatureShape) of each, if their class has some.
     PairLists,
@@ -95,20 +78,17 @@ pub enum Column {
 
 impl Column {
     /// All columns.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 27] = [
         Self::Names,
         Self::SymbolStarts,
-        Self::SymbolBases,
         Self::Symbols,
         Self::Frequencies,
         Self::LargeRanks,
         Self::LargeFrequencies,
         Self::EventRanks,
         Self::EventStarts,
-        Self::EventBases,
         Self::EventLengths,
         Self::TextStarts,
-        Self::TextBases,
         Self::Texts,
         Self::TextCounts,
         Self::LearnedRanks,
@@ -117,18 +97,14 @@ impl Column {
         Self::LowerTextCounts,
         Self::HeldKeys,
         Self::HeldStarts,
-        Self::HeldBases,
         Self::HeldLists,
         Self::FirstKeys,
         Self::FirstStarts,
-        Self::FirstBases,
         Self::FirstLists,
         Self::PairKeys,
         Self::PairKeyStarts,
-        Self::PairKeyBases,
         Self::PairFollowers,
         Self::PairStarts,
-        Self::PairBases,
         Self::PairLists,
     ];
 
@@ -138,17 +114,14 @@ impl Column {
         match self {
             Self::Names => "names",
             Self::SymbolStarts => "symbol_starts",
-            Self::SymbolBases => "symbol_bases",
             Self::Symbols => "symbols",
             Self::Frequencies => "frequencies",
             Self::LargeRanks => "large_ranks",
             Self::LargeFrequencies => "large_frequencies",
             Self::EventRanks => "event_ranks",
             Self::EventStarts => "event_starts",
-            Self::EventBases => "event_bases",
             Self::EventLengths => "event_lengths",
             Self::TextStarts => "text_starts",
-            Self::TextBases => "text_bases",
             Self::Texts => "texts",
             Self::TextCounts => "text_counts",
             Self::LearnedRanks => "learned_ranks",
@@ -157,18 +130,14 @@ impl Column {
             Self::LowerTextCounts => "lower_text_counts",
             Self::HeldKeys => "held_keys",
             Self::HeldStarts => "held_starts",
-            Self::HeldBases => "held_bases",
             Self::HeldLists => "held_lists",
             Self::FirstKeys => "first_keys",
             Self::FirstStarts => "first_starts",
-            Self::FirstBases => "first_bases",
             Self::FirstLists => "first_lists",
             Self::PairKeys => "pair_keys",
             Self::PairKeyStarts => "pair_key_starts",
-            Self::PairKeyBases => "pair_key_bases",
             Self::PairFollowers => "pair_followers",
             Self::PairStarts => "pair_starts",
-            Self::PairBases => "pair_bases",
             Self::PairLists => "pair_lists",
         }
     }
@@ -187,8 +156,10 @@ pub struct NodeLayout {
     pub n_texts: u64,
     /// Symbols that occur in a pattern, in those of the indexes that this one adds to included.
     pub n_symbols: u64,
-    /// Bytes of a symbol's number: 2 as long as all fit, else 4.
+    /// Bytes of a symbol's number: 2, 3 or 4, as few as all fit into.
     pub symbol_bytes: u64,
+    /// Followers of all symbols in all classes.
+    pub n_followers: u64,
     /// The classes of patterns that there are.
     pub classes: Vec<ClassLayout>,
 }
@@ -200,7 +171,11 @@ impl NodeLayout {
         Self {
             n_below,
             n_texts,
-            symbol_bytes: if n_below + n_texts <= 1 << 16 { 2 } else { 4 },
+            symbol_bytes: match n_below + n_texts {
+                0..=0x1_0000 => 2,
+                0x1_0001..=0x100_0000 => 3,
+                _ => 4,
+            },
             ..Self::default()
         }
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::packed::{BLOCK_RANKS, PackedRanks};
-use super::signature::SignatureShape;
+use super::signature::{LONGEST_UNSIGNED_LIST, SignatureShape};
 use crate::search::TieOrder;
 use kato_columns::View;
 
@@ -48,7 +48,7 @@ impl<'a> RankList<'a> {
         Self {
             column,
             ranks,
-            shape,
+            shape: shape.filter(|_| ranks.len() > LONGEST_UNSIGNED_LIST),
             start: 0,
             len: ranks.len(),
         }

@@ -3,7 +3,8 @@
 //! The bytes of a list are: the number of ranks (LEB128); the bits of a gap (a byte); the first rank of every
 //! [`BLOCK_RANKS`] (4 bytes each); and the gaps, from the lowest bits of the first byte on. A gap is how many
 //! numbers lie between a rank and the one before it in its block. A list with signatures goes on with them, 4
-//! bytes each. Of a single rank there are only these 4 bytes and the signature: the bytes of a list tell.
+//! bytes each; only [long ones](LONGEST_UNSIGNED_LIST) have some. Of a single rank there are only these 4 bytes:
+//! the bytes of a list tell.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -13,6 +14,8 @@
 use std::ops::Range;
 
 use kato_columns::View;
+
+use super::signature::LONGEST_UNSIGNED_LIST;
 
 /// Ranks that can be read without those before them.
 pub(super) const BLOCK_RANKS: usize = 128;
@@ -70,7 +73,7 @@ pub(super) struct PackedRanks<'a> {
 impl<'a> PackedRanks<'a> {
     /// Finds the parts of a list that lies in a range of bytes; there is nothing in a damaged one.
     ///
-    /// `signature_bytes` are those of a signature; 0 without any.
+    /// `signature_bytes` are those of a signature where the list is long; 0 without any.
     pub(super) fn new(
         column: View<'a>,
         (start, len): (usize, usize),
@@ -83,7 +86,7 @@ impl<'a> PackedRanks<'a> {
             firsts: start,
             gaps: start,
         };
-        if len == 4 + signature_bytes {
+        if len == 4 {
             return Self {
                 n_ranks: 1,
                 // A damaged offset may be any number.
@@ -108,6 +111,10 @@ impl<'a> PackedRanks<'a> {
             firsts,
             gaps: firsts + n_ranks.div_ceil(BLOCK_RANKS) * 4,
             ..nothing
+        };
+        let signature_bytes = match n_ranks > LONGEST_UNSIGNED_LIST {
+            true => signature_bytes,
+            false => 0,
         };
         let end = ranks
             .signatures()

@@ -12,6 +12,9 @@
 /// Most symbols of a pattern that has signatures.
 pub const LONGEST_SIGNED: usize = 9;
 
+/// Ranks of a list without signatures, at most: so few are read as soon as they are passed over.
+pub const LONGEST_UNSIGNED_LIST: usize = 256;
+
 /// Most bits of one symbol; more would only make the tables by which they are looked up larger.
 const MOST_HASH_BITS: u32 = 10;
 
@@ -67,14 +70,31 @@ impl SignatureShape {
     /// begin at a place.
     #[must_use]
     pub fn sign(self, symbols: &[u32], place: usize) -> u32 {
-        let known = place..place + self.n_known as usize;
-        let others = (0..).zip(symbols).filter(|(at, _)| !known.contains(at));
-        let hashes = (0..).zip(others).map(|(n, (_, &symbol))| {
-            // None for patterns that are longer than the shape says.
-            let shift = self.place_bits + n * self.hash_bits;
-            self.hash(symbol).checked_shl(shift).unwrap_or(0)
+        self.sign_hashes(self.hashes(symbols), place)
+    }
+
+    /// Returns the hashes of a pattern's symbols, given by their numbers, one after the other.
+    #[inline]
+    pub(crate) fn hashes(self, symbols: &[u32]) -> u64 {
+        let symbols = symbols.iter().take(LONGEST_SIGNED);
+        let hashes = (0..).zip(symbols).map(|(n, &symbol)| {
+            // No pattern of the shape has more than fit.
+            let hash = u64::from(self.hash(symbol));
+            hash.checked_shl(n * self.hash_bits).unwrap_or(0)
         });
-        hashes.fold(place as u32, |signature, hash| signature | hash)
+        hashes.fold(0, |all, hash| all | hash)
+    }
+
+    /// Returns the signature of a pattern with these hashes for a list whose symbols begin at a place.
+    #[inline]
+    pub(crate) fn sign_hashes(self, hashes: u64, place: usize) -> u32 {
+        let n_bits = |n_symbols: u32| n_symbols * self.hash_bits;
+        let end_of_known = n_bits(place as u32 + self.n_known);
+        let before = hashes & !u64::MAX.unbounded_shl(n_bits(place as u32));
+        let behind = hashes
+            .unbounded_shr(end_of_known)
+            .unbounded_shl(n_bits(place as u32));
+        place as u32 | ((before | behind) as u32) << self.place_bits
     }
 
     /// Returns the hash of a symbol.

@@ -48,7 +48,7 @@ use crate::SymbolId;
 use crate::bounds::{Bounds, PlaceBounds};
 use crate::cancel::Cancelled;
 use crate::candidate::Candidates;
-use crate::frozen::{ListCursor, Reader, Window};
+use crate::frozen::{LONGEST_UNSIGNED_LIST, ListCursor, Reader, Window};
 use crate::page_class::PageClass;
 use crate::state::{OverlapBounds, State, WORD};
 
@@ -306,9 +306,11 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
         let list = scan.lists(kind).lists[nth];
         let shape = list.ranks.shape().filter(|_| scan.places.is_some());
         let sieve = shape.map(|shape| Sieve::new(self, scan, (kind, nth), shape));
+        // Of few the symbols are read sooner than what other lists hold is found.
+        let is_short = list.ranks.len() <= LONGEST_UNSIGNED_LIST;
         let mut others = match sieve {
-            Some(_) => Vec::new(),
-            None => scan.lists(kind).others(nth),
+            None if !is_short => scan.lists(kind).others(nth),
+            _ => Vec::new(),
         };
         let (mut at, mut window) = (0, Window::default());
         loop {
@@ -329,6 +331,11 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
             self.candidates.work.n_listed += window.ranks.len() as u64;
             match &sieve {
                 Some(sieve) => self.sift(scan, (step, kind, nth), sieve, &window)?,
+                None if is_short => {
+                    for &rank in self.ties.walk(window.ranks.iter()) {
+                        self.add_to_batch(scan, (step, kind, nth), rank)?;
+                    }
+                }
                 None => {
                     if self.ties == TieOrder::Descending {
                         // Walks go forwards alone, so they begin anew for each window.

@@ -11,20 +11,17 @@ use serde_json::Value;
 use crate::support::{build, events, teach, teach_indexed};
 
 /// The columns in the order of the document.
-const COLUMNS: [&str; 34] = [
+const COLUMNS: [&str; 27] = [
     "names",
     "symbol_starts",
-    "symbol_bases",
     "symbols",
     "frequencies",
     "large_ranks",
     "large_frequencies",
     "event_ranks",
     "event_starts",
-    "event_bases",
     "event_lengths",
     "text_starts",
-    "text_bases",
     "texts",
     "text_counts",
     "learned_ranks",
@@ -33,18 +30,14 @@ const COLUMNS: [&str; 34] = [
     "lower_text_counts",
     "held_keys",
     "held_starts",
-    "held_bases",
     "held_lists",
     "first_keys",
     "first_starts",
-    "first_bases",
     "first_lists",
     "pair_keys",
     "pair_key_starts",
-    "pair_key_bases",
     "pair_followers",
     "pair_starts",
-    "pair_bases",
     "pair_lists",
 ];
 
@@ -179,7 +172,7 @@ fn read(dir: &Path) -> Vec<Node> {
     let (body, trailer) = text.trim_end().rsplit_once('\n').unwrap();
     assert_eq!(trailer, format!("crc32 {:08x}", crc32(body.as_bytes())));
     let header: Value = serde_json::from_str(body).unwrap();
-    assert_eq!(header["format_version"], 4);
+    assert_eq!(header["format_version"], 5);
     assert_eq!(
         PathBuf::from(header["content"].as_str().unwrap()),
         dir.file_name().unwrap()
@@ -217,19 +210,37 @@ impl Node {
         numbers(&self.columns[column], bytes)
     }
 
-    /// Returns where things begin, and where the last one ends.
-    fn offsets(&self, starts: &str, bases: &str) -> Vec<usize> {
-        let bases = self.numbers(bases, 8);
-        let starts = self.numbers(starts, 4).into_iter().enumerate();
-        starts
-            .map(|(idx, start)| (bases[idx / 65_536] + start) as usize)
-            .collect()
+    /// Returns the numbers of a packed column.
+    fn packed(&self, column: &str, n_numbers: usize) -> Vec<u64> {
+        let bytes = &self.columns[column];
+        let (distances, heads) = bytes.split_at(bytes.len() - n_numbers.div_ceil(128) * 16);
+        let number = |nth: usize| {
+            let head = &heads[nth / 128 * 16..][..16];
+            let field = |part: std::ops::Range<usize>| numbers(&head[part.clone()], part.len())[0];
+            let (base, slope, at) = (field(0..6), field(6..10), field(10..15) as usize);
+            let (width, nth) = (usize::from(head[15]), nth % 128);
+            let distance = bits(&distances[at * 16..], nth * width, width);
+            (base + slope * nth as u64 + distance) % (1 << 48)
+        };
+        (0..n_numbers).map(number).collect()
+    }
+
+    /// Returns where so many things begin, and where the last one ends.
+    fn offsets(&self, starts: &str, n_things: usize) -> Vec<usize> {
+        let offsets = self.packed(starts, n_things + 1).into_iter();
+        offsets.map(|offset| offset as usize).collect()
+    }
+
+    /// Returns the number of keys of a kind: the last class's end there.
+    fn n_keys(&self, kind: &str) -> usize {
+        let classes = self.layout["classes"].as_array().unwrap();
+        classes.last().map_or(0, |class| part(&class[kind]).end)
     }
 
     /// Returns the numbers of the symbols of every pattern.
     fn symbols(&self) -> Vec<Vec<u64>> {
         let symbols = self.numbers("symbols", self.number("symbol_bytes"));
-        let offsets = self.offsets("symbol_starts", "symbol_bases");
+        let offsets = self.offsets("symbol_starts", self.number("n_patterns"));
         offsets
             .windows(2)
             .map(|ends| symbols[ends[0]..ends[1]].to_vec())
@@ -244,7 +255,7 @@ impl Node {
     fn patterns(&self, below: Option<&Self>) -> Vec<Pattern> {
         let names_below = below.map_or(Vec::new(), Self::names);
         assert_eq!(self.number("n_below"), names_below.len());
-        let texts = self.offsets("text_starts", "text_bases");
+        let texts = self.offsets("text_starts", self.number("n_texts"));
         let text = |number: u64| match names_below.get(number as usize) {
             Some(name) => format!("PTRN|{name}"),
             None => {
@@ -256,7 +267,7 @@ impl Node {
         let large = self.numbers("large_ranks", 4);
         let large_frequencies = self.numbers("large_frequencies", 8);
         let event_ranks = self.numbers("event_ranks", 4);
-        let event_offsets = self.offsets("event_starts", "event_bases");
+        let event_offsets = self.offsets("event_starts", event_ranks.len());
         let event_lengths = self.numbers("event_lengths", 4);
         let names = self.names();
         assert_eq!(names.len(), self.number("n_patterns"));
@@ -370,7 +381,8 @@ impl Node {
                 }
             };
             for (known, (ranks, signatures)) in lists {
-                assert_eq!(ranks.len(), signatures.len());
+                let is_long = ranks.len() > 256;
+                assert_eq!(signatures.len(), if is_long { ranks.len() } else { 0 });
                 for (rank, signature) in ranks.into_iter().zip(signatures) {
                     let pattern = &symbols[rank as usize];
                     let place_bits = u64::BITS - ((length - n_known) as u64).leading_zeros();
@@ -402,8 +414,14 @@ impl Node {
 
     /// Returns a class's lists of one kind by symbol.
     fn lists(&self, class: &Value, kind: &str) -> BTreeMap<u64, List> {
-        let keys = self.numbers(&format!("{kind}_keys"), 4);
-        let lists = self.packed(kind, self.is_signed(class, kind), part(&class[kind]));
+        let n_keys = self.n_keys(kind);
+        let keys = self.packed(&format!("{kind}_keys"), n_keys);
+        let lists = self.unpacked(
+            kind,
+            n_keys,
+            self.is_signed(class, kind),
+            part(&class[kind]),
+        );
         let part = &keys[part(&class[kind])];
         assert!(part.is_sorted());
         part.iter().copied().zip(lists).collect()
@@ -411,12 +429,14 @@ impl Node {
 
     /// Returns a class's lists by symbol and follower.
     fn pairs(&self, class: &Value) -> BTreeMap<u64, BTreeMap<u64, List>> {
-        let keys = self.numbers("pair_keys", 4);
-        let key_offsets = self.offsets("pair_key_starts", "pair_key_bases");
-        let followers = self.numbers("pair_followers", 4);
+        let (n_keys, n_followers) = (self.n_keys("pairs"), self.number("n_followers"));
+        let keys = self.packed("pair_keys", n_keys);
+        let key_offsets = self.offsets("pair_key_starts", n_keys);
+        let followers = self.packed("pair_followers", n_followers);
         let of_key = |key: usize| {
             let part = key_offsets[key]..key_offsets[key + 1];
-            let lists = self.packed("pair", self.is_signed(class, "pair"), part.clone());
+            let is_signed = self.is_signed(class, "pair");
+            let lists = self.unpacked("pair", n_followers, is_signed, part.clone());
             (
                 keys[key],
                 followers[part].iter().copied().zip(lists).collect(),
@@ -425,9 +445,15 @@ impl Node {
         part(&class["pairs"]).map(of_key).collect()
     }
 
-    /// Unpacks some of the lists of a kind.
-    fn packed(&self, kind: &str, is_signed: bool, part: std::ops::Range<usize>) -> Vec<List> {
-        let offsets = self.offsets(&format!("{kind}_starts"), &format!("{kind}_bases"));
+    /// Unpacks some of the lists of a kind, of which there are so many.
+    fn unpacked(
+        &self,
+        kind: &str,
+        n_lists: usize,
+        is_signed: bool,
+        part: std::ops::Range<usize>,
+    ) -> Vec<List> {
+        let offsets = self.offsets(&format!("{kind}_starts"), n_lists);
         let bytes = &self.columns[&*format!("{kind}_lists")];
         part.map(|at| unpack(&bytes[offsets[at]..offsets[at + 1]], is_signed))
             .collect()
@@ -439,9 +465,8 @@ type List = (Vec<u64>, Vec<u64>);
 
 /// Unpacks a list.
 fn unpack(bytes: &[u8], is_signed: bool) -> List {
-    let signature_bytes = if is_signed { 4 } else { 0 };
-    if bytes.len() == 4 + signature_bytes {
-        return (numbers(&bytes[..4], 4), numbers(&bytes[4..], 4));
+    if bytes.len() == 4 {
+        return (numbers(bytes, 4), Vec::new());
     }
     let n_length = bytes.iter().position(|&byte| byte < 0x80).unwrap() + 1;
     let length = bytes[..n_length].iter().rev();
@@ -450,21 +475,26 @@ fn unpack(bytes: &[u8], is_signed: bool) -> List {
     let (firsts, rest) = bytes[n_length + 1..].split_at(n_ranks.div_ceil(128) * 4);
     let n_gap_bits = (n_ranks - n_ranks.div_ceil(128)) * width;
     let (gaps, signatures) = rest.split_at(n_gap_bits.div_ceil(8));
-    let bit = |at: usize| u64::from(gaps[at / 8] >> (at % 8) & 1);
-    let gap = |nth: usize| (0..width).fold(0, |gap, at| gap | bit(nth * width + at) << at);
     let firsts = numbers(firsts, 4);
     let (mut ranks, mut n_gaps) = (Vec::new(), 0);
     for nth in 0..n_ranks {
         if nth % 128 == 0 {
             ranks.push(firsts[nth / 128]);
         } else {
-            ranks.push(ranks[nth - 1] + gap(n_gaps) + 1);
+            ranks.push(ranks[nth - 1] + bits(gaps, n_gaps * width, width) + 1);
             n_gaps += 1;
         }
     }
     assert!(n_ranks > 1);
+    let signature_bytes = if is_signed && n_ranks > 256 { 4 } else { 0 };
     assert_eq!(signatures.len(), n_ranks * signature_bytes);
     (ranks, numbers(signatures, 4))
+}
+
+/// Returns so many bits from a place on, the first as the lowest.
+fn bits(bytes: &[u8], at: usize, n_bits: usize) -> u64 {
+    let bit = |at: usize| u64::from(bytes[at / 8] >> (at % 8) & 1);
+    (0..n_bits).fold(0, |bits, nth| bits | bit(at + nth) << nth)
 }
 
 /// Returns the ranks of lists.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 pub(super) use kato_columns::files::WrittenColumn;
 
-use crate::frozen::{Column, OFFSET_BASE};
+use crate::frozen::{Column, NumberPacker};
 
 use crate::disk::IndexFileError;
 use crate::disk::files::column_path;
@@ -36,45 +36,43 @@ impl ColumnWriter {
     }
 }
 
-/// The two columns of offsets.
-pub(super) struct OffsetWriter {
-    starts: ColumnWriter,
-    bases: ColumnWriter,
-    n_offsets: usize,
-    base: u64,
+/// A column of packed numbers that is written from front to back.
+pub(super) struct NumberWriter {
+    column: ColumnWriter,
+    packer: NumberPacker,
+    bytes: Vec<u8>,
 }
 
-impl OffsetWriter {
+impl NumberWriter {
+    /// Creates the file of a column.
     pub(super) fn create(
         dir: &Path,
         node_idx: usize,
-        starts: Column,
-        bases: Column,
+        column: Column,
     ) -> Result<Self, IndexFileError> {
         Ok(Self {
-            starts: ColumnWriter::create(dir, node_idx, starts)?,
-            bases: ColumnWriter::create(dir, node_idx, bases)?,
-            n_offsets: 0,
-            base: 0,
+            column: ColumnWriter::create(dir, node_idx, column)?,
+            packer: NumberPacker::default(),
+            bytes: Vec::new(),
         })
     }
 
-    /// Appends the offset of the next thing, no less than that before; `false` if it is too far
-    /// from its base.
-    pub(super) fn push(&mut self, offset: u64) -> Result<bool, IndexFileError> {
-        if self.n_offsets.is_multiple_of(OFFSET_BASE) {
-            self.base = offset;
-            self.bases.push(&offset.to_le_bytes())?;
+    /// Appends a number.
+    #[inline]
+    pub(super) fn push(&mut self, number: u64) -> Result<(), IndexFileError> {
+        self.packer.push(number, &mut self.bytes);
+        if self.bytes.is_empty() {
+            return Ok(());
         }
-        self.n_offsets += 1;
-        match u32::try_from(offset - self.base) {
-            Ok(start) => self.starts.push(&start.to_le_bytes()).map(|()| true),
-            Err(_) => Ok(false),
-        }
+        let pushed = self.column.push(&self.bytes);
+        self.bytes.clear();
+        pushed
     }
 
-    /// Returns starts and bases.
-    pub(super) fn finish(self) -> Result<[WrittenColumn; 2], IndexFileError> {
-        Ok([self.starts.finish()?, self.bases.finish()?])
+    /// Writes what is left and waits until the disk has it.
+    pub(super) fn finish(mut self) -> Result<WrittenColumn, IndexFileError> {
+        self.packer.finish(&mut self.bytes);
+        self.column.push(&self.bytes)?;
+        self.column.finish()
     }
 }

@@ -4,11 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::frozen::{Column, NodeLayout, SignatureShape, pack};
-use foldhash::HashSet;
+use crate::frozen::{Column, LONGEST_UNSIGNED_LIST, NodeLayout, SignatureShape, pack};
 
 use super::BuildOptions;
-use super::columns::{ColumnWriter, OffsetWriter, WrittenColumn};
+use super::columns::{ColumnWriter, NumberWriter, WrittenColumn};
 use super::node::{ClassBuild, LEAST_PAIR_LIST};
 use super::postings::{BUCKETS, Posting, PostingClass, Postings};
 use super::shapes::Shapes;
@@ -29,19 +28,40 @@ pub(super) enum ListKind {
 pub(super) struct Counted {
     /// Patterns that hold each text.
     pub(super) by_text: Vec<u32>,
-    /// Names that a pattern holds, as bits by number.
-    children: Vec<u64>,
+    /// Names that a pattern holds.
+    children: Bits,
     n_below: u32,
+    /// Followers of all symbols in all classes.
+    pub(super) n_followers: u64,
 }
 
 impl Counted {
     /// Returns the numbers of the symbols that a pattern holds.
     pub(super) fn symbols(&self) -> impl Iterator<Item = u32> {
-        let held = |number: &u32| self.children[*number as usize / 64] >> (number % 64) & 1 == 1;
-        let names = (0..self.n_below).filter(held);
+        let names = (0..self.n_below).filter(|&number| self.children.contains(number));
         let texts = self.by_text.iter().zip(self.n_below..);
         let texts = texts.filter(|(n_patterns, _)| **n_patterns > 0);
         names.chain(texts.map(|(_, number)| number))
+    }
+}
+
+/// Numbers of symbols, a bit for each up to the greatest.
+#[derive(Debug, Clone, Default)]
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn insert(&mut self, number: u32) {
+        let word = number as usize / 64;
+        if word >= self.0.len() {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (number % 64);
+    }
+
+    #[inline]
+    fn contains(&self, number: u32) -> bool {
+        let word = self.0.get(number as usize / 64);
+        word.is_some_and(|word| word >> (number % 64) & 1 == 1)
     }
 }
 
@@ -56,7 +76,6 @@ pub(super) struct ListBuilder<'a> {
     /// The numbers of the classes in the order of their lists.
     pub(super) order: &'a [u16],
     pub(super) written: &'a mut BTreeMap<Column, WrittenColumn>,
-    pub(super) too_large: Option<IndexFileError>,
 }
 
 impl ListBuilder<'_> {
@@ -65,15 +84,15 @@ impl ListBuilder<'_> {
         let n_texts = usize::try_from(self.layout.n_texts).unwrap_or(usize::MAX);
         let n_below = usize::try_from(self.layout.n_below).unwrap_or(usize::MAX);
         let mut by_text = vec![0_u32; n_texts];
-        let mut children = vec![0_u64; n_below.div_ceil(64)];
+        let mut children = Bits::default();
         // By class, the symbols whose followers are listed.
-        let mut has_pairs: Vec<HashSet<u32>> = vec![HashSet::default(); self.order.len()];
+        let mut has_pairs = vec![Bits::default(); self.order.len()];
         self.write_lists(ListKind::Held, |class, symbol, n_patterns| {
             match (symbol as usize).checked_sub(n_below) {
                 Some(text) => {
                     by_text[text] += u32::try_from(n_patterns).unwrap_or(u32::MAX);
                 }
-                None => children[symbol as usize / 64] |= 1 << (symbol % 64),
+                None => children.insert(symbol),
             }
             if n_patterns as u64 >= LEAST_PAIR_LIST {
                 has_pairs[class].insert(symbol);
@@ -82,13 +101,14 @@ impl ListBuilder<'_> {
         let half = self.layout.n_patterns / 2;
         self.options.progress.add(half);
         self.write_lists(ListKind::First, |_, _, _| {})?;
-        self.write_pairs(&has_pairs)?;
+        let n_followers = self.write_pairs(&has_pairs)?;
         self.options.progress.add(self.layout.n_patterns - half);
         Ok(Counted {
             by_text,
             children,
             // Numbers have 32 bits.
             n_below: u32::try_from(n_below).unwrap_or(u32::MAX),
+            n_followers,
         })
     }
 
@@ -98,21 +118,11 @@ impl ListBuilder<'_> {
         kind: ListKind,
         mut tell: impl FnMut(usize, u32, usize),
     ) -> Result<(), IndexFileError> {
-        let [keys, starts, bases, lists] = match kind {
-            ListKind::Held => [
-                Column::HeldKeys,
-                Column::HeldStarts,
-                Column::HeldBases,
-                Column::HeldLists,
-            ],
-            _ => [
-                Column::FirstKeys,
-                Column::FirstStarts,
-                Column::FirstBases,
-                Column::FirstLists,
-            ],
+        let [keys, starts, lists] = match kind {
+            ListKind::Held => [Column::HeldKeys, Column::HeldStarts, Column::HeldLists],
+            _ => [Column::FirstKeys, Column::FirstStarts, Column::FirstLists],
         };
-        let mut out = DirectoryWriter::create(self.dir, self.node_idx, [keys, starts, bases])?;
+        let mut out = DirectoryWriter::create(self.dir, self.node_idx, [keys, starts])?;
         let mut list_out = ListWriter::create(self, lists)?;
         let shapes = self.signature_shapes(kind);
         let postings = self.postings(kind, &shapes, |_, _| true);
@@ -139,20 +149,16 @@ impl ListBuilder<'_> {
         Ok(())
     }
 
-    /// Writes the lists of pairs, of the symbols that have some.
-    fn write_pairs(&mut self, has_pairs: &[HashSet<u32>]) -> Result<(), IndexFileError> {
-        let keys = [
-            Column::PairKeys,
-            Column::PairKeyStarts,
-            Column::PairKeyBases,
-        ];
+    /// Writes the lists of pairs, of the symbols that have some, and returns the number of followers.
+    fn write_pairs(&mut self, has_pairs: &[Bits]) -> Result<u64, IndexFileError> {
+        let keys = [Column::PairKeys, Column::PairKeyStarts];
         let mut out = DirectoryWriter::create(self.dir, self.node_idx, keys)?;
-        let followers = [Column::PairFollowers, Column::PairStarts, Column::PairBases];
+        let followers = [Column::PairFollowers, Column::PairStarts];
         let mut follower_out = DirectoryWriter::create(self.dir, self.node_idx, followers)?;
         let mut list_out = ListWriter::create(self, Column::PairLists)?;
         let shapes = self.signature_shapes(ListKind::Pair);
         let mut n_followers = 0_u64;
-        let is_listed = |class: usize, symbol: u32| has_pairs[class].contains(&symbol);
+        let is_listed = |class: usize, symbol: u32| has_pairs[class].contains(symbol);
         let postings = self.postings(ListKind::Pair, &shapes, is_listed);
         postings.for_each_bucket(|class, postings| {
             for list in postings.chunk_by(|a, b| a.symbols() == b.symbols()) {
@@ -176,7 +182,7 @@ impl ListBuilder<'_> {
             self.classes[usize::from(number)].layout.pairs = part;
         }
         self.finish_directory(follower_out, n_bytes)?;
-        Ok(())
+        Ok(n_followers)
     }
 
     /// Returns, by class, how the signatures of its lists are laid out; `None` where there are none.
@@ -235,15 +241,8 @@ impl ListBuilder<'_> {
         out: DirectoryWriter,
         end: u64,
     ) -> Result<Vec<[u64; 2]>, IndexFileError> {
-        let columns = out.columns;
         let mut out = out;
-        out.push_offset(end)?;
-        if out.is_too_large {
-            // Taken once: it ends the build.
-            let too_large = self.too_large.take();
-            return Err(too_large
-                .unwrap_or_else(|| IndexFileError::damaged(self.dir, "its lists are too large")));
-        }
+        out.starts.push(end)?;
         let n_keys = out.n_keys;
         let mut parts = vec![[n_keys; 2]; self.order.len()];
         let mut end = n_keys;
@@ -251,10 +250,9 @@ impl ListBuilder<'_> {
             *part = [out.first_keys.get(&class).copied().unwrap_or(end), end];
             end = part[0];
         }
-        let [starts, bases] = out.offsets.finish()?;
-        self.written.insert(columns[0], out.keys.finish()?);
-        self.written.insert(columns[1], starts);
-        self.written.insert(columns[2], bases);
+        let [keys, starts] = out.columns;
+        self.written.insert(keys, out.keys.finish()?);
+        self.written.insert(starts, out.starts.finish()?);
         Ok(parts)
     }
 }
@@ -283,7 +281,7 @@ impl ListWriter {
         self.ranks.extend(list.iter().map(|posting| posting.rank()));
         self.bytes.clear();
         pack(&self.ranks, &mut self.bytes);
-        if has_signatures {
+        if has_signatures && list.len() > LONGEST_UNSIGNED_LIST {
             let signatures = list.iter().map(|posting| posting.signature().to_le_bytes());
             self.bytes.extend(signatures.flatten());
         }
@@ -294,27 +292,25 @@ impl ListWriter {
 
 /// A writer of keys and of where their lists begin.
 struct DirectoryWriter {
-    columns: [Column; 3],
-    keys: ColumnWriter,
-    offsets: OffsetWriter,
+    columns: [Column; 2],
+    keys: NumberWriter,
+    starts: NumberWriter,
     n_keys: u64,
     last: Option<(usize, u32)>,
     /// By class, the place of its first key.
     first_keys: BTreeMap<usize, u64>,
-    is_too_large: bool,
 }
 
 impl DirectoryWriter {
-    fn create(dir: &Path, node_idx: usize, columns: [Column; 3]) -> Result<Self, IndexFileError> {
-        let [keys, starts, bases] = columns;
+    fn create(dir: &Path, node_idx: usize, columns: [Column; 2]) -> Result<Self, IndexFileError> {
+        let [keys, starts] = columns;
         Ok(Self {
             columns,
-            keys: ColumnWriter::create(dir, node_idx, keys)?,
-            offsets: OffsetWriter::create(dir, node_idx, starts, bases)?,
+            keys: NumberWriter::create(dir, node_idx, keys)?,
+            starts: NumberWriter::create(dir, node_idx, starts)?,
             n_keys: 0,
             last: None,
             first_keys: BTreeMap::new(),
-            is_too_large: false,
         })
     }
 
@@ -325,19 +321,14 @@ impl DirectoryWriter {
         }
         self.last = Some((class, key));
         self.first_keys.entry(class).or_insert(self.n_keys);
-        self.keys.push(&key.to_le_bytes())?;
+        self.keys.push(key.into())?;
         self.n_keys += 1;
-        self.push_offset(offset)?;
+        self.starts.push(offset)?;
         Ok(true)
     }
 
     /// Lets the next key be a new one, even if it equals the last.
     fn forget_key(&mut self) {
         self.last = None;
-    }
-
-    fn push_offset(&mut self, offset: u64) -> Result<(), IndexFileError> {
-        self.is_too_large |= !self.offsets.push(offset)?;
-        Ok(())
     }
 }

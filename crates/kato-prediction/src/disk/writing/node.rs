@@ -5,12 +5,14 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use crate::frozen::{ClassKey, ClassLayout, Column, LARGE_FREQUENCY, NodeLayout};
+use crate::frozen::{
+    ClassKey, ClassLayout, Column, LARGE_FREQUENCY, LONGEST_UNSIGNED_LIST, NodeLayout,
+};
 use foldhash::HashMap;
 use kato_store::visit::VisitedPattern;
 
 use super::BuildOptions;
-use super::columns::{ColumnWriter, OffsetWriter, WrittenColumn};
+use super::columns::{ColumnWriter, NumberWriter, WrittenColumn};
 use super::counts::CountWriter;
 use super::lists;
 use super::numbers::{Children, Numbers};
@@ -19,7 +21,7 @@ use crate::disk::IndexFileError;
 use crate::disk::files::{NodeHeader, column_path};
 
 /// Patterns that hold a symbol, from which on its followers are listed: fewer are looked at.
-pub(super) const LEAST_PAIR_LIST: u64 = 64;
+pub(super) const LEAST_PAIR_LIST: u64 = LONGEST_UNSIGNED_LIST as u64;
 
 /// A class of patterns, as far as it was seen.
 pub(super) struct ClassBuild {
@@ -45,14 +47,14 @@ pub(super) struct NodeBuilder {
     has_emotives: bool,
     written: BTreeMap<Column, WrittenColumn>,
     names: ColumnWriter,
-    symbol_offsets: OffsetWriter,
+    symbol_offsets: NumberWriter,
     n_pushed_symbols: u64,
     symbols: ColumnWriter,
     frequencies: ColumnWriter,
     large_ranks: ColumnWriter,
     large_frequencies: ColumnWriter,
     event_ranks: ColumnWriter,
-    event_offsets: OffsetWriter,
+    event_offsets: NumberWriter,
     event_lengths: ColumnWriter,
     n_event_lengths: u64,
     /// Occurrences of the texts over all learns.
@@ -77,17 +79,16 @@ impl NodeBuilder {
         children: Children,
     ) -> Result<Self, IndexFileError> {
         let mut written = BTreeMap::new();
-        let fits = write_texts(dir, node_idx, &texts, &mut written)?;
+        write_texts(dir, node_idx, &texts, &mut written)?;
         let shapes_path = dir.join(format!("{node_idx}.shapes"));
         let shapes = File::create_new(&shapes_path);
         let shapes = shapes.map_err(IndexFileError::io("create", &shapes_path))?;
         let column = |column| ColumnWriter::create(dir, node_idx, column);
-        let offsets = |starts, bases| OffsetWriter::create(dir, node_idx, starts, bases);
-        let mut symbol_offsets = offsets(Column::SymbolStarts, Column::SymbolBases)?;
-        let mut event_offsets = offsets(Column::EventStarts, Column::EventBases)?;
+        let mut symbol_offsets = NumberWriter::create(dir, node_idx, Column::SymbolStarts)?;
+        let mut event_offsets = NumberWriter::create(dir, node_idx, Column::EventStarts)?;
         symbol_offsets.push(0)?;
         event_offsets.push(0)?;
-        let builder = Self {
+        Ok(Self {
             layout: NodeLayout::new(numbers.n_below().into(), numbers.n_texts().into()),
             text_frequencies: vec![0; numbers.n_texts() as usize],
             numbers,
@@ -116,11 +117,7 @@ impl NodeBuilder {
             name,
             has_emotives: false,
             written,
-        };
-        match fits {
-            true => Ok(builder),
-            false => Err(builder.too_large("the texts of its symbols")),
-        }
+        })
     }
 
     fn too_large(&self, reason: &'static str) -> IndexFileError {
@@ -208,9 +205,7 @@ impl NodeBuilder {
                 self.event_lengths.push(&length.to_le_bytes())?;
             }
             self.n_event_lengths += lengths.len() as u64;
-            if !self.event_offsets.push(self.n_event_lengths)? {
-                return Err(self.too_large("more events than offsets count"));
-            }
+            self.event_offsets.push(self.n_event_lengths)?;
         }
         self.push_shape(symbols, event_lengths)
     }
@@ -227,17 +222,13 @@ impl NodeBuilder {
     }
 
     fn push_symbols(&mut self, symbols: &[u32]) -> Result<(), IndexFileError> {
+        // As many bytes hold all numbers of a node as its layout says.
+        let width = usize::try_from(self.layout.symbol_bytes).unwrap_or(4);
         for &symbol in symbols {
-            let bytes = symbol.to_le_bytes();
-            // Two bytes hold all numbers of a node whose layout says so.
-            let width = if self.layout.symbol_bytes == 2 { 2 } else { 4 };
-            self.symbols.push(&bytes[..width])?;
+            self.symbols.push(&symbol.to_le_bytes()[..width])?;
         }
         self.n_pushed_symbols += symbols.len() as u64;
-        match self.symbol_offsets.push(self.n_pushed_symbols)? {
-            true => Ok(()),
-            false => Err(self.too_large("more symbols than offsets count")),
-        }
+        self.symbol_offsets.push(self.n_pushed_symbols)
     }
 
     /// Writes the shape of a pattern: its class, and its length where the class does not tell it.
@@ -276,20 +267,15 @@ impl NodeBuilder {
     ) -> Result<(NodeHeader, Vec<u32>), IndexFileError> {
         let flushed = self.shapes.flush();
         flushed.map_err(IndexFileError::io("write", &self.shapes_path))?;
-        let too_large = self.too_large("more postings than offsets count");
-        let [symbol_starts, symbol_bases] = self.symbol_offsets.finish()?;
-        let [event_starts, event_bases] = self.event_offsets.finish()?;
         for (column, written) in [
             (Column::Names, self.names.finish()?),
-            (Column::SymbolStarts, symbol_starts),
-            (Column::SymbolBases, symbol_bases),
+            (Column::SymbolStarts, self.symbol_offsets.finish()?),
             (Column::Symbols, self.symbols.finish()?),
             (Column::Frequencies, self.frequencies.finish()?),
             (Column::LargeRanks, self.large_ranks.finish()?),
             (Column::LargeFrequencies, self.large_frequencies.finish()?),
             (Column::EventRanks, self.event_ranks.finish()?),
-            (Column::EventStarts, event_starts),
-            (Column::EventBases, event_bases),
+            (Column::EventStarts, self.event_offsets.finish()?),
             (Column::EventLengths, self.event_lengths.finish()?),
         ] {
             self.written.insert(column, written);
@@ -307,7 +293,6 @@ impl NodeBuilder {
             classes: &mut self.classes,
             order: &order,
             written: &mut self.written,
-            too_large: Some(too_large),
         };
         let counted = lists.build()?;
         // Before anything says that the lists are whole.
@@ -323,6 +308,7 @@ impl NodeBuilder {
         let first_text = self.numbers.first_text();
         counts.write_texts(first_text, &counted.by_text, &self.text_frequencies)?;
         counts.write_learned(self.learned)?;
+        self.layout.n_followers = counted.n_followers;
         self.layout.n_symbols = self.numbers.n_symbols(counted.symbols());
         let classes = order
             .iter()
@@ -338,27 +324,25 @@ impl NodeBuilder {
     }
 }
 
-/// Writes the texts of a node's symbols; returns whether offsets count them.
+/// Writes the texts of a node's symbols.
 fn write_texts(
     dir: &Path,
     node_idx: usize,
     of_node: &[&str],
     written: &mut BTreeMap<Column, WrittenColumn>,
-) -> Result<bool, IndexFileError> {
+) -> Result<(), IndexFileError> {
     let mut texts = ColumnWriter::create(dir, node_idx, Column::Texts)?;
-    let mut offsets = OffsetWriter::create(dir, node_idx, Column::TextStarts, Column::TextBases)?;
+    let mut offsets = NumberWriter::create(dir, node_idx, Column::TextStarts)?;
     let mut at = 0;
-    let mut fits = offsets.push(at)?;
+    offsets.push(at)?;
     for text in of_node {
         texts.push(text.as_bytes())?;
         at += text.len() as u64;
-        fits &= offsets.push(at)?;
+        offsets.push(at)?;
     }
-    let [starts, bases] = offsets.finish()?;
     written.insert(Column::Texts, texts.finish()?);
-    written.insert(Column::TextStarts, starts);
-    written.insert(Column::TextBases, bases);
-    Ok(fits)
+    written.insert(Column::TextStarts, offsets.finish()?);
+    Ok(())
 }
 
 /// Returns the numbers of classes in one order, whichever pattern came first.

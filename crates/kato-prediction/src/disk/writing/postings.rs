@@ -15,7 +15,7 @@ use std::mem::take;
 use std::ops::Range;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
@@ -126,10 +126,13 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
         thread::scope(|scope| {
             // A round waits until it is taken before the next is made.
             let (sender, made) = sync_channel(0);
+            // The memory of a round that is written is that of the next but one.
+            let (give_back, given_back) = channel();
             let (rounds, stretches, counts) = (&rounds, &stretches, &counts);
             scope.spawn(move || {
                 for round in rounds {
-                    let collected = self.collect(round, stretches, counts);
+                    let room = given_back.try_recv().unwrap_or_default();
+                    let collected = self.collect(round, stretches, counts, room);
                     let has_failed = collected.is_err();
                     // Nobody takes it once writing has failed.
                     if sender.send(collected).is_err() || has_failed {
@@ -143,6 +146,8 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
                     self.options.cancel.check()?;
                     show(class, &collected.postings[range])?;
                 }
+                // Nobody takes it after the last round.
+                drop(give_back.send(collected.postings));
             }
             Ok(())
         })
@@ -215,12 +220,13 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
         rounds
     }
 
-    /// Collects and sorts the postings of a round.
+    /// Collects and sorts the postings of a round, in the memory of another one.
     fn collect(
         &self,
         round: &Round,
         stretches: &[Range<usize>],
         counts: &[Counts],
+        mut postings: Vec<Posting>,
     ) -> Result<Collected, IndexFileError> {
         let mut buckets = Vec::with_capacity(round.len());
         let mut end = 0;
@@ -229,7 +235,8 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
             end += of_all(counts, bucket);
             buckets.push((bucket / BUCKETS, start..end));
         }
-        let mut postings = vec![Posting(0); end];
+        // Each is written below.
+        postings.resize(end, Posting(0));
         // By bucket, the places of each stretch: those of earlier stretches first, so that what is
         // collected lies by rank.
         let room = stretches.iter().map(|_| Vec::with_capacity(round.len()));
@@ -266,13 +273,14 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
             sought,
             &self.options.cancel,
             |rank, of_class, symbols| {
+                let shape = self.signatures[of_class.place];
+                let hashes = shape.map_or(0, |shape| shape.hashes(symbols));
                 self.for_each_posting(of_class, symbols, |bucket, place, first| {
                     let second = match self.kind {
                         ListKind::Pair => symbols[place + 1],
                         _ => 0,
                     };
-                    let signature = self.signatures[of_class.place];
-                    let signature = signature.map_or(0, |shape| shape.sign(symbols, place));
+                    let signature = shape.map_or(0, |shape| shape.sign_hashes(hashes, place));
                     // Neither is missing, unless somebody changes the files meanwhile.
                     if let Some(places) = places.get_mut(bucket - round.start)
                         && let Some((free, behind)) = take(places).split_first_mut()

@@ -69,7 +69,7 @@ impl Shapes {
             symbols: map(symbols)?,
             shapes: map(shapes)?,
             marks,
-            symbol_bytes: if layout.symbol_bytes == 2 { 2 } else { 4 },
+            symbol_bytes: usize::try_from(layout.symbol_bytes).unwrap_or(4),
             // Patterns were counted by 31 bits.
             n_patterns: u32::try_from(layout.n_patterns).unwrap_or(0),
         })
@@ -116,6 +116,10 @@ impl Shapes {
                 |two| u16::from_le_bytes(two).into(),
                 visit,
             ),
+            3 => {
+                let number_of = |[a, b, c]: [u8; 3]| u32::from_le_bytes([a, b, c, 0]);
+                self.for_each_of(stretch, sought, cancel, number_of, visit)
+            }
             _ => self.for_each_of(stretch, sought, cancel, u32::from_le_bytes, visit),
         }
     }

@@ -1,0 +1,311 @@
+//! Numbers that ascend, or nearly: of each its distance from a line through its block, in as many bits as the
+//! largest takes.
+//!
+//! A column of them consists of the distances of every [`BLOCK_NUMBERS`], as many as these even where fewer are
+//! left, from the lowest bits of the first byte on; and of a head for every block: the least that the numbers are
+//! above their line (6 bytes), by how much the line rises from one number to the next (4), where the distances
+//! begin, in units of 16 bytes (5), and the bits of each (1). Numbers are counted modulo 2⁴⁸.
+
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "positions beyond any column are found out where it is read"
+)]
+
+use super::layout::LayoutError;
+use kato_columns::{CheckedBytes, View};
+
+/// Numbers under one head.
+pub const BLOCK_NUMBERS: usize = 128;
+
+/// Bytes of a head.
+const HEAD: usize = 16;
+
+/// Bytes of the distances of a block for each of their bits.
+const UNIT: usize = BLOCK_NUMBERS / 8;
+
+/// The bits of a number that count.
+const MASK: u64 = (1 << 48) - 1;
+
+/// Most bits of a distance: with those before it in its first byte they are in one word.
+const MOST_BITS: usize = 56;
+
+/// Numbers that are packed block by block.
+#[cfg(any(test, feature = "disk"))]
+#[derive(Debug, Default)]
+pub(crate) struct NumberPacker {
+    block: Vec<u64>,
+    heads: Vec<u8>,
+    /// Where the next distances begin, in [`UNIT`]s.
+    at: u64,
+}
+
+#[cfg(any(test, feature = "disk"))]
+impl NumberPacker {
+    /// Adds a number below 2⁴⁷, and appends what is complete by it.
+    pub(crate) fn push(&mut self, number: u64, out: &mut Vec<u8>) {
+        self.block.push(number);
+        if self.block.len() == BLOCK_NUMBERS {
+            self.pack(out);
+        }
+    }
+
+    /// Appends what is left.
+    pub(crate) fn finish(mut self, out: &mut Vec<u8>) {
+        if !self.block.is_empty() {
+            self.pack(out);
+        }
+        out.append(&mut self.heads);
+    }
+
+    fn pack(&mut self, out: &mut Vec<u8>) {
+        let (first, last) = (self.block[0], self.block[self.block.len() - 1]);
+        let n_steps = (self.block.len() as u64 - 1).max(1);
+        let slope = (last.saturating_sub(first) / n_steps).min(u32::MAX.into());
+        let line = (0..).map(|nth: u64| nth * slope);
+        // Below the line they wrap around, and are far above: the least as signed numbers is what is meant.
+        let above = self.block.iter().zip(line);
+        let above = above.map(|(number, line)| number.wrapping_sub(line) as i64);
+        let base = above.clone().min().unwrap_or(0);
+        let distances = above.map(|above| above.wrapping_sub(base).cast_unsigned());
+        let n_bits = distances
+            .clone()
+            .max()
+            .map_or(0, |most| u64::BITS - most.leading_zeros());
+        self.heads.extend(&base.to_le_bytes()[..6]);
+        self.heads.extend(&slope.to_le_bytes()[..4]);
+        self.heads.extend(&self.at.to_le_bytes()[..5]);
+        self.heads.push(n_bits as u8);
+        self.at += u64::from(n_bits);
+        let end = out.len() + n_bits as usize * UNIT;
+        let (mut bits, mut n_held) = (0_u64, 0);
+        for distance in distances {
+            bits |= distance << n_held;
+            n_held += n_bits;
+            while n_held >= u8::BITS {
+                out.push(bits as u8);
+                bits >>= u8::BITS;
+                n_held -= u8::BITS;
+            }
+        }
+        if n_held > 0 {
+            out.push(bits as u8);
+        }
+        out.resize(end, 0);
+        self.block.clear();
+    }
+}
+
+/// A column of packed numbers.
+#[derive(Debug, Clone)]
+pub(super) struct PackedNumbers {
+    column: CheckedBytes,
+    n_numbers: usize,
+    /// Where the heads begin.
+    heads: usize,
+}
+
+impl PackedNumbers {
+    /// Takes a column of so many numbers.
+    pub(super) fn new(column: CheckedBytes, n_numbers: usize) -> Result<Self, LayoutError> {
+        let n_bytes = n_numbers.div_ceil(BLOCK_NUMBERS).checked_mul(HEAD);
+        let heads = n_bytes.and_then(|n_bytes| column.len().checked_sub(n_bytes));
+        match heads.filter(|heads| heads.is_multiple_of(UNIT)) {
+            Some(heads) => Ok(Self {
+                column,
+                n_numbers,
+                heads,
+            }),
+            None => Err(LayoutError(
+                "a column has another size than its numbers need",
+            )),
+        }
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.n_numbers
+    }
+
+    /// Returns the bytes of memory beside those of the column.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.column.heap_bytes()
+    }
+
+    pub(super) fn view(&self) -> NumbersView<'_> {
+        NumbersView {
+            column: self.column.view(),
+            heads: self.heads,
+        }
+    }
+}
+
+/// Packed numbers to read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NumbersView<'a> {
+    column: View<'a>,
+    heads: usize,
+}
+
+/// What a head says of its block.
+#[derive(Debug, Clone, Copy)]
+struct Block {
+    base: u64,
+    slope: u64,
+    /// Where the distances begin, in bits.
+    at: usize,
+    n_bits: usize,
+}
+
+impl NumbersView<'_> {
+    /// Returns a number; 0 where it is damaged or not there.
+    #[inline]
+    pub(super) fn get(self, idx: usize) -> u64 {
+        self.number(self.block(idx), idx)
+    }
+
+    /// Returns where a thing begins and how long it is, where the numbers are the offsets of things, and one more;
+    /// length 0 where they contradict each other.
+    #[inline]
+    pub(super) fn range(self, idx: usize) -> (usize, usize) {
+        let (block, next) = (self.block(idx), idx.wrapping_add(1));
+        let start = self.number(block, idx);
+        let end = match next.is_multiple_of(BLOCK_NUMBERS) {
+            true => self.get(next),
+            false => self.number(block, next),
+        };
+        // What does not fit is beyond any column, which reading it finds out.
+        let place = usize::try_from(start).unwrap_or(usize::MAX);
+        match end.checked_sub(start).map(usize::try_from) {
+            Some(Ok(length)) => (place, length),
+            _ => {
+                self.column.raise_damage();
+                (place, 0)
+            }
+        }
+    }
+
+    /// Says that the ranges of things will soon be read.
+    pub(super) fn will_read(self, idxs: impl Iterator<Item = usize> + Clone) {
+        self.column
+            .will_read(idxs.clone().map(|idx| (self.head(idx), HEAD)));
+        self.column.will_read(idxs.map(|idx| {
+            let block = self.block(idx);
+            // The next is beside it.
+            (block.bit_of(idx) / 8, size_of::<[u64; 2]>())
+        }));
+    }
+
+    /// Says that some numbers in a row will soon be read, and the one behind them.
+    pub(super) fn will_read_row(self, [first, end]: [usize; 2]) {
+        let (head, last) = (self.head(first), self.head(end));
+        self.column
+            .will_read([(head, last.saturating_sub(head).saturating_add(HEAD))]);
+        let [first, last] = [first, end].map(|idx| self.block(idx).bit_of(idx) / 8);
+        self.column
+            .will_read([(first, last.saturating_sub(first).saturating_add(8))]);
+    }
+
+    /// Returns where the head of a number's block lies.
+    #[inline]
+    fn head(self, idx: usize) -> usize {
+        self.heads.saturating_add(idx / BLOCK_NUMBERS * HEAD)
+    }
+
+    /// Reads the head of a number's block; that of zeros where it is damaged or not there.
+    #[inline]
+    fn block(self, idx: usize) -> Block {
+        let head: [u8; HEAD] = self.column.array(self.head(idx));
+        let block = Block {
+            base: word(&head[..6]),
+            slope: word(&head[6..10]),
+            at: (word(&head[10..15]) as usize).saturating_mul(UNIT * 8),
+            n_bits: usize::from(head[15]),
+        };
+        if block.n_bits > MOST_BITS {
+            // Only a file that was written so has distances of more bits.
+            self.column.raise_damage();
+            return Block { n_bits: 0, ..block };
+        }
+        block
+    }
+
+    /// Returns a number of a block.
+    #[inline]
+    fn number(self, block: Block, idx: usize) -> u64 {
+        let line = block.slope * (idx % BLOCK_NUMBERS) as u64;
+        let distance = match block.n_bits {
+            0 => 0,
+            n_bits => {
+                let bit = block.bit_of(idx);
+                // The heads are behind the distances, so a word can be read of the last as well.
+                let bits = u64::from_le_bytes(self.column.array(bit / 8)) >> (bit % 8);
+                bits & ((1 << n_bits) - 1)
+            }
+        };
+        (block.base + line + distance) & MASK
+    }
+}
+
+impl Block {
+    /// Returns where the distance of a number begins, in bits.
+    #[inline]
+    const fn bit_of(&self, idx: usize) -> usize {
+        self.at.saturating_add(idx % BLOCK_NUMBERS * self.n_bits)
+    }
+}
+
+/// Returns the number in some bytes.
+#[inline]
+fn word(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::frozen::{BLOCK_BYTES, Damage};
+
+    proptest! {
+        #[test]
+        fn what_was_packed_is_read(
+            steps in proptest::collection::vec(
+                prop_oneof![
+                    6 => 0..9_u64,
+                    2 => Just(5),
+                    1 => 0..1_000_000_u64,
+                    1 => 0..1_u64 << 36,
+                ],
+                1..700,
+            ),
+            ends_at in proptest::option::of(0..700_usize),
+        ) {
+            // They begin anew at most once, as those of several classes do.
+            let mut last = 0;
+            let numbers = steps.iter().enumerate().map(|(at, step)| {
+                last = if Some(at) == ends_at { *step } else { last + step };
+                last
+            });
+            let numbers: Vec<u64> = numbers.collect();
+            let (mut packer, mut bytes) = (NumberPacker::default(), Vec::new());
+            numbers.iter().for_each(|&number| packer.push(number, &mut bytes));
+            packer.finish(&mut bytes);
+            let checksums = bytes.chunks(BLOCK_BYTES).map(crc32fast::hash).collect();
+            let damage = Damage::default();
+            let column = CheckedBytes::new(Arc::new(bytes), checksums, damage.clone()).unwrap();
+            let packed = PackedNumbers::new(column, numbers.len()).unwrap();
+            let view = packed.view();
+            for (idx, &number) in numbers.iter().enumerate() {
+                prop_assert_eq!(view.get(idx), number);
+                if let Some(length) = numbers.get(idx + 1).and_then(|end| end.checked_sub(number)) {
+                    prop_assert_eq!(view.range(idx), (number as usize, length as usize));
+                }
+            }
+            prop_assert!(!damage.is_found());
+        }
+    }
+}
