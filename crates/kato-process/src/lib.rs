@@ -11,4 +11,6 @@ pub mod mountinfo;
 mod usage;
 
 pub use cgroups::{Cgroups, count_cpus};
-pub use usage::{available_bytes, peak_bytes, processor_seconds, processor_ticks};
+pub use usage::{
+    available_bytes, peak_bytes, processor_seconds, processor_seconds_of_ended, processor_ticks,
+};

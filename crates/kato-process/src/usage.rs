@@ -34,17 +34,26 @@ pub fn processor_seconds() -> Option<f64> {
     Some(processor_ticks()? as f64 / TICKS)
 }
 
+/// Returns the seconds that processors have worked for the processes that this one has started, that have
+/// ended, and that it has waited for; `None` where the system does not tell.
+#[must_use]
+pub fn processor_seconds_of_ended() -> Option<f64> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    Some(ticks(&stat, 13)? as f64 / TICKS)
+}
+
 /// Returns [`processor_seconds`] as Linux counts them, a hundred ticks a second.
 #[must_use]
 pub fn processor_ticks() -> Option<u64> {
-    own_ticks(&fs::read_to_string("/proc/self/stat").ok()?)
+    ticks(&fs::read_to_string("/proc/self/stat").ok()?, 11)
 }
 
-/// Returns the 14th and the 15th column of a process's line, together.
-fn own_ticks(stat: &str) -> Option<u64> {
-    // They are counted behind the name, which may hold blanks and brackets.
+/// Returns two columns of a process's line together, of user and system: behind 11 of those that follow
+/// the name its own, behind 13 those of processes it has waited for.
+fn ticks(stat: &str, n_before: usize) -> Option<u64> {
+    // The name may hold blanks and brackets.
     let (_, columns) = stat.rsplit_once(')')?;
-    let mut columns = columns.split_whitespace().skip(11);
+    let mut columns = columns.split_whitespace().skip(n_before);
     let (user, system): (u64, u64) = (columns.next()?.parse().ok()?, columns.next()?.parse().ok()?);
     user.checked_add(system)
 }
@@ -75,10 +84,10 @@ mod tests {
     }
 
     #[test]
-    fn own_ticks_are_found_behind_any_name() {
-        let stat = "42 (a (b) c) S 1 42 42 0 -1 4194304 100 0 0 0 25 17 0 0 20 0 4 0 99\n";
-        assert_eq!(own_ticks(stat), Some(42));
-        assert_eq!(own_ticks("42 (a"), None);
+    fn ticks_are_found_behind_any_name() {
+        let stat = "42 (a (b) c) S 1 42 42 0 -1 4194304 100 0 0 0 25 17 3 4 20 0 4 0 99\n";
+        assert_eq!((ticks(stat, 11), ticks(stat, 13)), (Some(42), Some(7)));
+        assert_eq!(ticks("42 (a", 11), None);
     }
 
     #[test]

@@ -52,6 +52,8 @@ pub struct SampleBatch {
     pub places: Vec<i64>,
     /// How abundant each is, from 0 to 1 on a scale of logarithms, `samples × n_rows`.
     pub abundances: Vec<f32>,
+    /// A category of each column that is told of each sample, `samples × columns`.
+    pub categories: Vec<i64>,
 }
 
 impl SampleBatch {
@@ -106,6 +108,10 @@ impl SampleBatch {
             n_rows,
             places,
             abundances,
+            categories: samples
+                .iter()
+                .flat_map(|&sample| categories(microbes, sample, options))
+                .collect(),
         }
     }
 
@@ -147,6 +153,26 @@ impl SampleBatch {
         let lengths = chunks.flat_map(|chunk| &chunk.lengths);
         lengths.sum()
     }
+}
+
+/// Returns the categories of a sample; those that stand for nothing known where none are given.
+pub(crate) fn categories(microbes: &Microbes, sample: usize, options: &ModelOptions) -> Vec<i64> {
+    let n = options.categorical.len();
+    let given = microbes.categories.get(sample * n..(sample + 1) * n);
+    given.map_or_else(
+        || {
+            let mut first = 0;
+            let columns = options.categorical.iter();
+            columns
+                .map(|column| {
+                    let unknown = first;
+                    first += column.values.len() as i64 + 1;
+                    unknown
+                })
+                .collect()
+        },
+        <[i64]>::to_vec,
+    )
 }
 
 /// Chooses the sequences of a sample that are read, with their abundance.

@@ -88,6 +88,11 @@ pub struct Microbes {
     pub sequences: Sequences,
     /// What was done.
     pub report: CommunityReport,
+    /// Categories of the samples that a model is told, as [`Categories::of`] has them; empty where it is told
+    /// none.
+    ///
+    /// [`Categories::of`]: crate::metadata::Categories::of
+    pub categories: Vec<i64>,
 }
 
 impl Microbes {
@@ -107,6 +112,7 @@ impl Microbes {
             table,
             sequences,
             report: CommunityReport { tokens, ..report },
+            categories: Vec::new(),
         })
     }
 
@@ -129,6 +135,7 @@ impl Microbes {
                     table,
                     sequences,
                     report,
+                    categories: Vec::new(),
                 },
                 None,
             ));
@@ -149,6 +156,7 @@ impl Microbes {
                 table,
                 sequences,
                 report,
+                categories: Vec::new(),
             },
             Some(saved),
         ))

@@ -151,7 +151,9 @@ impl MicrobesError {
             Self::Training { source } => source.class(),
             Self::Run(error) => error.class(),
             Self::Unifrac { source } => match source {
-                UnifracError::Read { source, .. } => ErrorClass::of_io(source.kind()),
+                UnifracError::Read { source, .. } | UnifracError::Write { source, .. } => {
+                    ErrorClass::of_io(source.kind())
+                }
                 UnifracError::InvalidSetting { .. }
                 | UnifracError::UnknownOutput { .. }
                 | UnifracError::UnknownTableOutput { .. }
@@ -163,6 +165,17 @@ impl MicrobesError {
             | Self::Line { .. }
             | Self::TooFewSamples { .. }
             | Self::Forest { .. } => ErrorClass::Other,
+        }
+    }
+
+    /// Returns whether it tells only that another replica has ended, whose own error says more.
+    #[must_use]
+    pub const fn is_gone(&self) -> bool {
+        match self {
+            Self::Training {
+                source: kato_neural::Error::Collective { source, .. },
+            } => source.is_gone(),
+            _ => false,
         }
     }
 

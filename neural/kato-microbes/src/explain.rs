@@ -7,7 +7,7 @@ use kato_neural::burn::tensor::Device;
 use kato_unifrac::Table;
 use serde::Serialize;
 
-use crate::batch::{BatchDraw, SampleBatch};
+use crate::batch::{BatchDraw, SampleBatch, categories};
 use crate::community::Microbes;
 use crate::model::values;
 use crate::trained::Trained;
@@ -135,6 +135,7 @@ fn changes(
         table: table.unwrap_or_else(|error| unreachable!("{error}")),
         sequences: microbes.sequences.clone(),
         report: microbes.report.clone(),
+        categories: categories(microbes, sample, &trained.settings().model).repeat(columns.len()),
     };
     let kept: Vec<usize> = (0..columns.len()).filter(|&at| columns[at]).collect();
     let answers = trained.predict_samples(&without, &kept, 1);

@@ -36,7 +36,9 @@ pub mod work;
 
 pub use community::{CommunityOptions, CommunityReport, Microbes, rarefied};
 pub use error::MicrobesError;
-pub use model::{Encoded, EncodedSequences, Encoder, Microformer, Predicted, Predictor};
+pub use model::{
+    CategoryFusion, Encoded, EncodedSequences, Encoder, Microformer, Predicted, Predictor,
+};
 pub use run::Run;
 pub use settings::Settings;
 pub use trained::{Answer, Trained};

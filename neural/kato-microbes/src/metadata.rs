@@ -1,5 +1,6 @@
 //! What is known of samples: tables with tabs, whose missing values are named.
 
+mod categories;
 mod parse;
 mod target;
 
@@ -11,6 +12,7 @@ use serde::Serialize;
 
 use crate::error::MicrobesError;
 
+pub use categories::{Categorical, Categories};
 pub use target::{Target, TargetKind, TargetValues};
 
 /// What a column's values are.

@@ -1,6 +1,7 @@
 //! The model: nucleotides to sequences, sequences to samples, samples to predictions.
 
 mod encoder;
+mod fusion;
 mod predictor;
 
 use kato_neural::burn;
@@ -12,6 +13,7 @@ use crate::batch::SampleBatch;
 use crate::settings::ModelOptions;
 
 pub use encoder::{Encoded, EncodedSequences, Encoder};
+pub use fusion::CategoryFusion;
 pub use predictor::{Predicted, Predictor};
 
 /// The whole model. Without a predictor it makes rows that stand for samples, whose distances are
@@ -68,7 +70,7 @@ impl Microformer {
     pub fn predict(&self, encoded: Tensor<3>, batch: &SampleBatch, pass: &Pass) -> Tensor<2> {
         let predictor = self.predictor.as_ref();
         let predictor = predictor.expect("a model that was made to predict");
-        predictor.forward(encoded, &batch.lengths, pass)
+        predictor.forward(encoded, batch, pass)
     }
 
     /// Predicts the abundance of each sequence of a batch, `[samples, n_rows]`, on the scale of

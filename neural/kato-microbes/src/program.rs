@@ -8,6 +8,7 @@ mod cli;
 mod cli_training;
 mod data;
 mod names;
+mod replicas;
 mod report;
 mod settings;
 mod synth;
@@ -40,6 +41,7 @@ fn run(cli: Cli) -> Result<Ended, CommandFailure> {
             Command::Pretrain(arguments) => return train::pretrain(&arguments, &stop),
             Command::Train(arguments) => return train::train(&arguments, &stop),
             Command::Resume(arguments) => return train::resume(&arguments, &stop),
+            Command::Follow(arguments) => replicas::follow(&arguments)?,
             Command::Predict(arguments) => ask::predict(&arguments)?,
             Command::Explain(arguments) => ask::explain(&arguments)?,
             Command::Bench(BenchCommand::Items(arguments)) => bench::items(&arguments)?,

@@ -107,7 +107,10 @@ impl Run {
     ///
     /// When there is none in the folder, when another process trains it, or when a file is damaged.
     pub fn open(folder: &Path) -> Result<Self, MicrobesError> {
-        let folder = RunFolder::open(folder, PROGRAM, LAYOUT)?;
+        Self::read(RunFolder::open(folder, PROGRAM, LAYOUT)?)
+    }
+
+    fn read(folder: RunFolder) -> Result<Self, MicrobesError> {
         let settings = Settings::read(&folder.path().join(Files::SETTINGS))?;
         let work = store::read(&folder.path().join(Files::PREPARED), &settings)?;
         let parts = work.parts(&settings.split)?;

@@ -13,7 +13,7 @@ use crate::community::CommunityOptions;
 use crate::error::MicrobesError;
 
 pub use loss::{LossOptions, Masking, TargetLoss};
-pub use model::{Head, ModelOptions, Selection};
+pub use model::{Fusion, Head, ModelOptions, Selection};
 pub use training::{BestBy, SplitOptions, TrainingOptions};
 
 /// The settings of a run: one table of the file each. What the file does not name has its default;

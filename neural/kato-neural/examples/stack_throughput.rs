@@ -1,8 +1,9 @@
 //! Prints how many tokens a stack of transformer blocks learns from in a processor second.
 //!
-//! `RAYON_NUM_THREADS=1 cargo run --release -p kato-neural --example stack_throughput [plain | replicas | whole N]`:
-//! 64 sequences of 151 tokens, in Burn's own operations, or as one node a block; the same by
-//! two replicas; or one step of N sequences whose codes are compared in pairs, 256 sequences at a time.
+//! `RAYON_NUM_THREADS=1 cargo run --release -p kato-neural --example stack_throughput [f32 | bf16 | plain | replicas | whole N]`:
+//! 64 sequences of 151 tokens, as one node a block, in three rounds of both number formats or once in one;
+//! in Burn's own operations; by two replicas; or one step of N sequences whose codes are compared in pairs,
+//! 256 sequences at a time.
 
 #![expect(clippy::print_stdout, reason = "it prints what it measured")]
 
@@ -177,8 +178,13 @@ fn main() {
         (64, 4)
     };
     let batch = [Sequences::new(n_sequences)];
-    for round in 0..if pairs { 1 } else { 3 } {
-        for precision in [Precision::F32, Precision::Bf16] {
+    let formats: &[Precision] = match mode.as_str() {
+        "f32" => &[Precision::F32],
+        "bf16" => &[Precision::Bf16],
+        _ => &[Precision::F32, Precision::Bf16],
+    };
+    for round in 0..if pairs || formats.len() == 1 { 1 } else { 3 } {
+        for &precision in formats {
             let mut trainer = trainer(Work { pairs, plain }, precision);
             let mut step = || trainer.step(1e-4, &batch).expect("a finite loss").loss;
             // Buffers grow in the first steps; one over many parts has grown them after the first part.

@@ -1,6 +1,8 @@
 //! Prints how many sequences a sequence autoencoder learns from in a processor second.
 //!
-//! `RAYON_NUM_THREADS=1 cargo run --release -p kato-neural --example training_throughput [plain]`
+//! `RAYON_NUM_THREADS=1 cargo run --release -p kato-neural --example training_throughput [WORD…]`: of
+//! `small` and `large`, `f32` and `bf16`, `taught` and `sampled` those that are named, or all; `once` instead of
+//! three rounds; `plain` in Burn's own operations.
 
 #![expect(clippy::print_stdout, reason = "it prints what it measured")]
 
@@ -81,23 +83,31 @@ fn trainer(size: [usize; 4], forced: f64, plain: bool, precision: Precision) -> 
 }
 
 fn main() {
-    let plain = std::env::args().nth(1).is_some_and(|word| word == "plain");
-    for (size, n_steps) in [([50, 128, 16, 1], 40), ([300, 512, 64, 2], 4)] {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let is = |word: &str| words.iter().any(|given| given == word);
+    // All of them where none is named.
+    let chosen = |word: &str, other: &str| is(word) || !is(other);
+    let small = chosen("small", "large").then_some(([50, 128, 16, 1], 40));
+    let large = chosen("large", "small").then_some(([300, 512, 64, 2], 4));
+    let cases = [
+        ("taught", "sampled", 1.0, "f32", "bf16", Precision::F32),
+        ("sampled", "taught", 0.5, "f32", "bf16", Precision::F32),
+        ("taught", "sampled", 1.0, "bf16", "f32", Precision::Bf16),
+        ("sampled", "taught", 0.5, "bf16", "f32", Precision::Bf16),
+    ];
+    for (size, n_steps) in small.into_iter().chain(large) {
         let values = Initializer::from_seed(2).normal(N_ROWS * N_STEPS * size[0], 0.4);
         let shape = [N_ROWS, N_STEPS, size[0]];
         let batch = [Tensor::from_data(
             TensorData::new(values, shape),
             &Device::flex().autodiff(),
         )];
-        let cases = [
-            (1.0, Precision::F32),
-            (0.5, Precision::F32),
-            (1.0, Precision::Bf16),
-            (0.5, Precision::Bf16),
-        ];
-        for round in 0..3 {
-            for (forced, precision) in cases {
-                let mut trainer = trainer(size, forced, plain, precision);
+        for round in 0..if is("once") { 1 } else { 3 } {
+            for (feed, no_feed, forced, format, no_format, precision) in cases {
+                if !(chosen(feed, no_feed) && chosen(format, no_format)) {
+                    continue;
+                }
+                let mut trainer = trainer(size, forced, is("plain"), precision);
                 let mut step = || trainer.step(1e-3, &batch).expect("a finite loss").loss;
                 // Buffers grow in the first steps.
                 let _ = (0..3).map(|_| step()).sum::<f64>();

@@ -70,6 +70,14 @@ pub enum CollectiveError {
     },
 }
 
+impl CollectiveError {
+    /// Returns whether it tells only that another replica has ended, whose own error says more.
+    #[must_use]
+    pub const fn is_gone(&self) -> bool {
+        matches!(self, Self::Gone | Self::Connection { .. })
+    }
+}
+
 /// Returns what each replica has handed over, as numbers.
 pub(crate) fn gather_f32(
     collective: &dyn Collective,

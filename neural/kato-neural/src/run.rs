@@ -8,9 +8,10 @@ mod folder;
 mod history;
 mod interrupt;
 mod overrides;
+mod processes;
 mod watch;
 
-pub use kato_process::{peak_bytes, processor_seconds};
+pub use kato_process::{peak_bytes, processor_seconds, processor_seconds_of_ended};
 
 pub use batch_size::{BatchFound, BatchTrialError, find_batch};
 pub use cost::RunCost;
@@ -20,4 +21,5 @@ pub use folder::RunFolder;
 pub use history::{EpochHistory, EpochNumber};
 pub use interrupt::{INTERRUPTED, listen};
 pub use overrides::{override_setting, parse_value};
+pub use processes::{ReplicaError, ReplicaProcesses, replica_group};
 pub use watch::{EpochSteps, RunEnding, StepRecord, StepWatch};

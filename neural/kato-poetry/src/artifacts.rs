@@ -61,7 +61,11 @@ pub(crate) fn write_words(corpus: &Corpus, folder: &Path) -> Result<(), PoetryEr
     fs::create_dir_all(folder).map_err(RunError::file("create", folder))?;
     let vectors = &corpus.vectors;
     let shape = [vectors.len(), vectors.dims()];
-    npy::write(&folder.join("word_vectors.npy"), &shape, vectors.matrix())?;
+    npy::write(
+        &folder.join("word_vectors.npy"),
+        &shape,
+        vectors.matrix().iter().copied(),
+    )?;
     write_json(&folder.join("vocabulary.json"), &corpus.vocabulary)?;
     Ok(write_json(&folder.join("report.json"), &corpus.report)?)
 }
@@ -89,15 +93,15 @@ pub(crate) fn write_chunks(corpus: &Corpus, folder: &Path) -> Result<bool, Poetr
         .unwrap_or(0);
     let (tokens, mask) = padded(&chunks, longest);
     let shape = [chunks.len(), longest];
-    npy::write(&folder.join("tokens.npy"), &shape, &tokens)?;
-    npy::write(&folder.join("masks.npy"), &shape, &mask)?;
+    npy::write(&folder.join("tokens.npy"), &shape, tokens.iter().copied())?;
+    npy::write(&folder.join("masks.npy"), &shape, mask)?;
     let vectors = &corpus.vectors;
     let is_small = tokens.len() * vectors.dims() * size_of::<f32>() <= MAX_EMBEDDED_BYTES;
     if is_small {
         // Never all at once: they may be larger than everything else that a training holds.
         let embedded = tokens.iter().flat_map(|id| vectors.vector(*id)).copied();
         let shape = [chunks.len(), longest, vectors.dims()];
-        npy::write_all(&folder.join("embeddings.npy"), &shape, embedded)?;
+        npy::write(&folder.join("embeddings.npy"), &shape, embedded)?;
     }
     let facts: Vec<ChunkFacts<'_>> = parts
         .iter()

@@ -95,7 +95,7 @@ pub enum UnifracError {
         /// The file.
         path: PathBuf,
         /// What went wrong.
-        source: Box<dyn Error + Send + Sync>,
+        source: io::Error,
     },
     /// The name of a file does not say in which form to write it.
     #[error("`{}` names no format; end it in .npy, .h5 or .tsv", path.display())]

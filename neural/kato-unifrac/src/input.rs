@@ -1,7 +1,6 @@
 //! Distances from files: the forms that are written, and those of other programs.
 
 mod hdf5;
-mod npy;
 mod tsv;
 
 use std::error::Error;
@@ -26,7 +25,13 @@ pub(crate) fn read(path: &Path) -> Result<DistanceMatrix, UnifracError> {
     };
     let (ids, square) = match path.extension().and_then(|extension| extension.to_str()) {
         Some("npy") => {
-            let (n, square) = npy::parse(&bytes).map_err(|reason| damaged(reason.into()))?;
+            // The order of rows and columns does not matter: distances are symmetric.
+            let found = kato_arrays::parse_floats(&bytes);
+            let (shape, square) = found.map_err(|reason| damaged(reason.into()))?;
+            let [n, _] = shape[..] else {
+                let reason = "it is no matrix; write all pairs of samples";
+                return Err(damaged(reason.into()));
+            };
             let names = path.with_extension("ids.txt");
             let text = String::from_utf8(read_file(&names)?)
                 .map_err(|_| damaged("the names beside it are no UTF-8".into()))?;

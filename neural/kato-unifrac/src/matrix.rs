@@ -104,14 +104,18 @@ impl DistanceMatrix {
         &self.condensed
     }
 
-    /// Fills a row of the whole matrix.
-    pub(crate) fn fill_row(&self, i: usize, row: &mut Vec<f64>) {
+    /// Returns a row of the whole matrix.
+    pub(crate) fn row(&self, i: usize) -> impl Iterator<Item = f64> {
         let n = self.n_samples();
-        row.clear();
-        row.extend((0..i).map(|j| self.condensed[row_start(n, j) + i - j - 1]));
-        row.push(0.0);
+        let before = (0..i).map(move |j| self.condensed[row_start(n, j) + i - j - 1]);
         let start = row_start(n, i);
-        row.extend_from_slice(&self.condensed[start..start + n - 1 - i]);
+        let behind = self.condensed[start..start + n - 1 - i].iter().copied();
+        before.chain([0.0]).chain(behind)
+    }
+
+    /// Returns the whole matrix, row behind row.
+    pub(crate) fn square(&self) -> impl Iterator<Item = f64> {
+        (0..self.n_samples()).flat_map(|i| self.row(i))
     }
 
     /// Writes the matrix to a file, in the form that its name ends in.

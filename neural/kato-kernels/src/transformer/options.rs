@@ -1,6 +1,7 @@
 //! Says what a transformer block is made of, and what it is given.
 
 use super::sequence::Place;
+use crate::attention::AttentionForm;
 use crate::dropout::Draw;
 use crate::error::Error;
 use crate::instructions::Instructions;
@@ -25,6 +26,9 @@ pub struct BlockOptions {
     pub n_hidden: usize,
     /// Share that is dropped of what attention and net add to a row, 0 ≤ rate < 1.
     pub dropout: f32,
+    /// What attention keeps of a sequence on the way back. Tiled keeps probabilities as well where they are so few
+    /// that they stay in the cache. It changes no bit.
+    pub attention: AttentionForm,
     /// Precision of the linear layers; attention is f32.
     pub precision: Precision,
     /// Instructions to use.
@@ -40,6 +44,7 @@ impl BlockOptions {
             n_heads,
             n_hidden: 4 * width,
             dropout: 0.0,
+            attention: AttentionForm::Tiled,
             precision: Precision::F32,
             instructions: Instructions::detect(),
         }
@@ -56,6 +61,13 @@ impl BlockOptions {
     #[must_use]
     pub const fn with_dropout(mut self, rate: f32) -> Self {
         self.dropout = rate;
+        self
+    }
+
+    /// Sets what attention keeps.
+    #[must_use]
+    pub const fn with_attention(mut self, form: AttentionForm) -> Self {
+        self.attention = form;
         self
     }
 

@@ -10,6 +10,7 @@ use super::options::BlockOptions;
 use super::product::{Across, linear};
 use super::weights::PackedBlock;
 use crate::activation::{self, Activation};
+use crate::attention::AttentionForm;
 use crate::attention::head::{self, Columns, ColumnsMut, Head, score_stride};
 use crate::dropout::{Draw, Dropout};
 use crate::norm::LayerNorm;
@@ -62,7 +63,7 @@ pub(super) struct Work {
     pairs: RowPairs,
     across: Across,
     head: head::Work,
-    /// Probabilities of all heads, where they are few.
+    /// Probabilities of all heads, where they are kept.
     probabilities: Buffer<f32>,
 }
 
@@ -174,11 +175,12 @@ impl Work {
 }
 
 /// Returns where the probabilities of the head whose columns begin at `first` are kept; nowhere
-/// where those of all heads would not fit the cache.
+/// where attention is tiled and those of all heads would not fit the cache.
 fn kept_of(options: &BlockOptions, n: usize, first: usize) -> Option<Range<usize>> {
     let length = n * score_stride(n);
     let head = first / (options.width / options.n_heads);
-    (length * options.n_heads <= MAX_KEPT).then(|| head * length..(head + 1) * length)
+    let is_kept = options.attention == AttentionForm::Plain || length * options.n_heads <= MAX_KEPT;
+    is_kept.then(|| head * length..(head + 1) * length)
 }
 
 /// Describes the head whose columns begin at `first`.

@@ -4,6 +4,7 @@ use rayon::ThreadPoolBuilder;
 
 use super::weights::{N_TENSORS, lengths};
 use super::*;
+use crate::attention::AttentionForm;
 use crate::dropout::{Draw, Dropout, number};
 use crate::instructions::Instructions;
 use crate::precision::Precision;
@@ -300,4 +301,29 @@ fn bf16_is_near_f32() {
         let gap = gap(narrow, &wide);
         assert!(gap > 1e-5 && gap < 3e-2, "gap {gap:e}");
     }
+}
+
+#[test]
+fn probabilities_of_long_sequences_are_kept_or_computed_anew_with_equal_bits() {
+    // More than are kept unless asked for.
+    const N: usize = 300;
+    let run = |form| {
+        let options = BlockOptions::new(4, 2).with_hidden(8).with_attention(form);
+        let tensors = lengths(&options).map(|n| -> Vec<f32> {
+            let numbers = numbers(n, n as u64);
+            numbers.iter().map(|&value| value as f32).collect()
+        });
+        let x: Vec<f32> = numbers(N * 4, 1)
+            .iter()
+            .map(|&value| value as f32)
+            .collect();
+        let mut block = TransformerBlock::new(options).unwrap();
+        block.pack(&weights(&tensors), Pass::Training).unwrap();
+        let (mut dx, mut sums) = (vec![0.0; x.len()], tensors.clone());
+        let input = BlockInput::new(&x, 1, N);
+        let mut to = gradients(&mut sums);
+        block.backward(input, &x, &mut dx, &mut to).unwrap();
+        (dx, sums)
+    };
+    assert!(run(AttentionForm::Plain) == run(AttentionForm::Tiled));
 }

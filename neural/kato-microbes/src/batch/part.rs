@@ -38,6 +38,7 @@ impl SampleBatch {
             n_rows: 0,
             places: Vec::new(),
             abundances: Vec::new(),
+            categories: Vec::new(),
         }
     }
 }

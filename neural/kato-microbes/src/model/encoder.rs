@@ -19,7 +19,7 @@ const NUCLEOTIDE_STREAM: u64 = 0;
 const SAMPLE_STREAM: u64 = 1;
 
 /// Deviation of vectors of tokens and places at the start.
-const DEVIATION: f64 = 0.02;
+pub(super) const DEVIATION: f64 = 0.02;
 
 /// Nucleotides that can be guessed.
 const N_LETTERS: usize = 4;

@@ -7,18 +7,21 @@ use kato_neural::burn::tensor::{Device, Tensor};
 use kato_neural::layers::{Affine, AttentionPooling, Transformer, TransformerOptions, Valid};
 use kato_neural::{Initializer, Pass};
 
+use super::CategoryFusion;
+use crate::batch::SampleBatch;
 use crate::settings::{Head, ModelOptions};
 
 /// Numbers of the draws of its stacks.
 const TARGET_STREAM: u64 = 2;
 const COUNT_STREAM: u64 = 3;
 
-/// A stack, a pooling and a head over an encoder's rows; and where abundances are predicted, a stack and
+/// A stack, a pooling and a head over an encoder's rows, with a sample's categories where it is told any; and where abundances are predicted, a stack and
 /// a number a row.
 #[derive(Module, Debug)]
 pub struct Predictor {
     stack: Transformer,
     pooling: AttentionPooling,
+    categories: Option<CategoryFusion>,
     hidden: Option<Affine>,
     added: Option<Affine>,
     head: Affine,
@@ -73,6 +76,7 @@ impl Predictor {
         Self {
             stack: stack(TARGET_STREAM).init(initializer, device),
             pooling: AttentionPooling::new(width, initializer, device),
+            categories: CategoryFusion::new(options, initializer, device),
             hidden: square(options.head != Head::Linear, initializer),
             added: square(options.head == Head::Residual, initializer),
             head: Affine::new(width, predicted.n_outputs, initializer, device),
@@ -81,10 +85,15 @@ impl Predictor {
         }
     }
 
-    pub(super) fn forward(&self, rows: Tensor<3>, lengths: &[usize], pass: &Pass) -> Tensor<2> {
-        let valid = Valid::Lengths(lengths);
+    pub(super) fn forward(&self, rows: Tensor<3>, batch: &SampleBatch, pass: &Pass) -> Tensor<2> {
+        let valid = Valid::Lengths(&batch.lengths);
         let rows = self.stack.forward(rows, valid, pass);
-        let pooled = self.pooling.forward(rows, valid).unsqueeze::<3>();
+        let pooled = self.pooling.forward(rows, valid);
+        let pooled = match &self.categories {
+            Some(fusion) => fusion.forward(pooled, &batch.categories, pass),
+            None => pooled,
+        };
+        let pooled = pooled.unsqueeze::<3>();
         let pooled = match (&self.hidden, &self.added) {
             (Some(hidden), Some(added)) => {
                 let change = added.forward(gelu(hidden.forward(pooled.clone(), pass)), pass);

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use kato_microbes::explain::{Branches, Explanation, branches, explain as explained};
+use kato_microbes::metadata::Metadata;
 use kato_microbes::{Answer, Microbes, MicrobesError, Trained};
 use kato_neural::program::{CommandFailure, say, say_json, tell};
 use kato_neural::run::write_text;
@@ -11,7 +12,7 @@ use kato_unifrac::{Tree, UnifracError};
 use serde::Serialize;
 
 use super::cli_training::{AskArguments, ExplainArguments, PredictArguments};
-use super::data::tell_report;
+use super::data::{categories, tell_report};
 
 /// Reads a table as the run's was.
 fn microbes(trained: &Trained, arguments: &AskArguments) -> Result<Microbes, CommandFailure> {
@@ -20,8 +21,19 @@ fn microbes(trained: &Trained, arguments: &AskArguments) -> Result<Microbes, Com
     if let Some(depth) = arguments.depth {
         options.depth = depth;
     }
-    let (microbes, _) = Microbes::read(&arguments.table, &options, None)?;
+    let (mut microbes, _) = Microbes::read(&arguments.table, &options, None)?;
     tell_report(&microbes.report);
+    let columns = &trained.settings().model.categorical;
+    if let (Some(column), metadata) = (columns.first(), &arguments.metadata) {
+        let Some(path) = metadata else {
+            let name = &column.name;
+            let text =
+                format!("this model is told `{name}` of each sample: give `--metadata FILE`");
+            return Err(CommandFailure::Usage(text));
+        };
+        let metadata = Metadata::read(path)?;
+        microbes.categories = categories(columns, &metadata, microbes.table.sample_ids())?.of;
+    }
     Ok(microbes)
 }
 

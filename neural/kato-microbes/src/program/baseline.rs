@@ -2,7 +2,7 @@
 
 use kato_microbes::baseline::{Baseline, BaselineOptions};
 use kato_microbes::evaluation::Score;
-use kato_microbes::metadata::{Target, TargetValues};
+use kato_microbes::metadata::{Metadata, Target, TargetValues};
 use kato_microbes::{MicrobesError, rarefied};
 use kato_neural::program::{CommandFailure, say, say_json};
 use kato_neural::run::write_text;
@@ -16,7 +16,8 @@ pub(crate) fn baseline(arguments: &BaselineArguments) -> Result<(), CommandFailu
     let table = Table::read(&arguments.table).map_err(MicrobesError::from)?;
     let (table, report) = rarefied(&table, &arguments.options.options())?;
     tell_report(&report);
-    let target = target(&arguments.target, table.sample_ids())?;
+    let metadata = Metadata::read(&arguments.target.metadata)?;
+    let target = target(&arguments.target, &metadata, table.sample_ids())?;
     let options = BaselineOptions::default()
         .with_n_trees(arguments.trees)
         .with_n_folds(arguments.folds)

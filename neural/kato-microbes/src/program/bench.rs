@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::cli::BenchItemsArguments;
 
 /// Arguments that switch an item, and what it is called.
-const ITEMS: [(&str, &[&str]); 11] = [
+const ITEMS: [(&str, &[&str]); 12] = [
     ("all defaults", &[]),
     ("bf16 products", &["--precision", "bf16"]),
     (
@@ -21,6 +21,10 @@ const ITEMS: [(&str, &[&str]); 11] = [
     ("no worker", &["--set", "training.workers=0"]),
     ("four workers", &["--set", "training.workers=4"]),
     ("two replicas", &["--replicas", "2"]),
+    (
+        "two replicas as processes",
+        &["--replicas", "2", "--processes"],
+    ),
     (
         "two replicas, the optimiser's state divided",
         &["--replicas", "2", "--sharded"],

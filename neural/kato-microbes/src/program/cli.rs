@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::cli_training::{
-    ExplainArguments, PredictArguments, PretrainArguments, ResumeArguments, TrainArguments,
+    ExplainArguments, FollowArguments, PredictArguments, PretrainArguments, ResumeArguments,
+    TrainArguments,
 };
 
 /// What the exit codes mean, for the help.
@@ -47,6 +48,9 @@ pub(crate) enum Command {
     Train(Box<TrainArguments>),
     /// Goes on with a run, from its newest checkpoint
     Resume(ResumeArguments),
+    /// Trains along as one of the replicas of a run; `--processes` starts it
+    #[command(hide = true)]
+    Follow(FollowArguments),
     /// Predicts the samples of a table, with intervals
     Predict(PredictArguments),
     /// Says which sequences and branches a sample's prediction rests on

@@ -49,9 +49,12 @@ pub(crate) struct RunArguments {
     /// Number format of products: `f32` or `bf16`
     #[arg(long, value_name = "FORMAT")]
     pub(crate) precision: Option<String>,
-    /// Replicas of the model that share the sequences of each step, as threads
+    /// Replicas of the model that share the sequences of each step
     #[arg(long, value_name = "N")]
     pub(crate) replicas: Option<usize>,
+    /// Runs the replicas as processes rather than threads; they share the threads of `--threads`
+    #[arg(long, requires = "replicas")]
+    pub(crate) processes: bool,
     /// Divides the optimiser's state among the replicas
     #[arg(long, requires = "replicas")]
     pub(crate) sharded: bool,
@@ -103,6 +106,9 @@ pub(crate) struct TrainArguments {
     pub(crate) table: PathBuf,
     #[command(flatten)]
     pub(crate) target: TargetArguments,
+    /// Column of the metadata that the model is told beside the sequences; more than one by repeating it
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) categorical: Vec<String>,
     /// Run of `pretrain` whose model this one begins as
     #[arg(long, value_name = "RUN")]
     pub(crate) pretrained: Option<PathBuf>,
@@ -122,6 +128,14 @@ pub(crate) struct ResumeArguments {
     pub(crate) output: OutputArguments,
 }
 
+/// Which run a process trains along, that another one has begun.
+#[derive(Debug, Args)]
+pub(crate) struct FollowArguments {
+    /// Folder of the run
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+}
+
 /// Samples that a run is asked about.
 #[derive(Debug, Args)]
 pub(crate) struct AskArguments {
@@ -134,6 +148,9 @@ pub(crate) struct AskArguments {
     /// Sequences of the features, where their names are none
     #[arg(long, value_name = "FILE")]
     pub(crate) fasta: Option<PathBuf>,
+    /// Metadata with tabs, where the model is told columns of them
+    #[arg(long, value_name = "FILE")]
+    pub(crate) metadata: Option<PathBuf>,
     /// Counts drawn from each sample, if not as many as in the run
     #[arg(long, value_name = "N")]
     pub(crate) depth: Option<u64>,

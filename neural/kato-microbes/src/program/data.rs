@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use kato_microbes::cache::{Cache, Saved};
-use kato_microbes::metadata::{Metadata, Target, TargetKind, TargetValues};
+use kato_microbes::metadata::{
+    Categorical, Categories, Metadata, Target, TargetKind, TargetValues,
+};
 use kato_microbes::{CommunityOptions, CommunityReport};
 use kato_neural::program::{CommandFailure, tell};
 use kato_unifrac::MatchOptions;
@@ -95,9 +97,9 @@ pub(crate) fn tell_report(report: &CommunityReport) {
 /// Reads a column for the samples of a table, and tells what it lacks.
 pub(crate) fn target(
     arguments: &TargetArguments,
+    metadata: &Metadata,
     sample_ids: &[String],
 ) -> Result<Target, CommandFailure> {
-    let metadata = Metadata::read(&arguments.metadata)?;
     let kind = if arguments.classes {
         TargetKind::Class
     } else {
@@ -106,6 +108,23 @@ pub(crate) fn target(
     let target = metadata.target(&arguments.column, kind, sample_ids)?;
     tell_target(&target, &arguments.metadata);
     Ok(target)
+}
+
+/// Reads what a model is told of the samples of a table beside their sequences, and tells what is not known.
+pub(crate) fn categories(
+    columns: &[Categorical],
+    metadata: &Metadata,
+    sample_ids: &[String],
+) -> Result<Categories, CommandFailure> {
+    let found = metadata.categories(columns, sample_ids)?;
+    for (column, &n) in found.columns.iter().zip(&found.n_unknown) {
+        let (name, n_values) = (&column.name, column.values.len());
+        tell(format_args!(
+            "told beside the sequences: `{name}`, {n_values} values; {n} of {} samples have none that is known",
+            sample_ids.len()
+        ));
+    }
+    Ok(found)
 }
 
 fn tell_target(target: &Target, path: &Path) {

@@ -30,6 +30,7 @@ pub(crate) fn settings_of(
         ("training.best", setting_flag(&arguments.best)),
         ("training.precision", setting_flag(&arguments.precision)),
         ("training.replicas", setting_flag(&arguments.replicas)),
+        ("training.processes", switch(arguments.processes)),
         ("training.sharded", switch(arguments.sharded)),
         (
             "training.max_tokens_at_once",

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use kato_microbes::cache::Key;
 use kato_microbes::distances::align;
+use kato_microbes::metadata::{Categorical, Metadata};
 use kato_microbes::run::{EpochRecord, Outcome, TrainingEvent, measure};
 use kato_microbes::work::Work;
 use kato_microbes::{Microbes, MicrobesError, Run, Settings};
@@ -16,10 +17,10 @@ use kato_unifrac::{Community, ComputeOptions, DistanceMatrix, Metric, Tree};
 use super::baseline::say_scores;
 use super::cli::MetricName;
 use super::cli_training::{PretrainArguments, ResumeArguments, RunArguments, TrainArguments};
-use super::data::{target, tell_report, tell_saved};
+use super::data::{categories, target, tell_report, tell_saved};
 use super::names::names;
-use super::report;
 use super::settings::settings_of;
+use super::{replicas, report};
 
 /// Teaches a model distances.
 pub(crate) fn pretrain(
@@ -61,8 +62,25 @@ pub(crate) fn train(
         // Read before the table, whose sequences are cut by it.
         settings.data.tokens = Settings::read(&run.join("settings.toml"))?.data.tokens;
     }
-    let microbes = microbes(&arguments.table, &settings, &arguments.run)?;
-    let target = target(&arguments.target, microbes.table.sample_ids())?;
+    if !arguments.categorical.is_empty() {
+        let names = arguments.categorical.iter();
+        settings.model.categorical = names.map(Categorical::new).collect();
+    }
+    let columns = &settings.model.categorical;
+    if columns
+        .iter()
+        .any(|column| column.name == arguments.target.column)
+    {
+        let text =
+            "`--categorical` names the column to predict: the model would be told the answer";
+        return Err(CommandFailure::Usage(text.to_owned()));
+    }
+    let mut microbes = microbes(&arguments.table, &settings, &arguments.run)?;
+    let metadata = Metadata::read(&arguments.target.metadata)?;
+    let sample_ids = microbes.table.sample_ids();
+    let target = target(&arguments.target, &metadata, sample_ids)?;
+    let told = categories(columns, &metadata, sample_ids)?;
+    (settings.model.categorical, microbes.categories) = (told.columns, told.of);
     let work = Work::from_target(microbes, target);
     begin(
         &arguments.run,
@@ -211,7 +229,7 @@ fn begin(
 fn go(mut run: Run, stop: &AtomicBool, is_json: bool) -> Result<Ended, CommandFailure> {
     let folder = run.folder().to_owned();
     let mut progress = TrainingBar::new(run.n_steps()?, "tokens", stop);
-    let outcome = run.train(&mut |event| {
+    let outcome = replicas::train(&mut run, &mut |event| {
         match event {
             TrainingEvent::Step(record) => progress.step(record),
             TrainingEvent::Epoch(record) => progress.line(&epoch_line(record)),

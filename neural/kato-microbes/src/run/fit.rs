@@ -9,7 +9,7 @@ use kato_neural::checkpoint::{
     CheckpointKind, CheckpointWriter, WriterOptions, checkpoints, latest,
 };
 use kato_neural::collective::Collective;
-use kato_neural::run::EpochHistory;
+use kato_neural::run::{EpochHistory, RunFolder};
 use kato_neural::train::{
     FitOptions, FitReport, Observer, Prefetched, StepPlace, Trainer, TrainerOptions,
 };
@@ -17,7 +17,7 @@ use kato_neural::{AdamOptions, Decay, Group};
 
 use super::observer::{EpochRecord, Follower, TrainingEvent, Watch};
 use super::outcome::Outcome;
-use super::{Files, Run, fresh_model, replicas};
+use super::{Files, LAYOUT, PROGRAM, Run, fresh_model, replicas};
 use crate::error::MicrobesError;
 use crate::model::Microformer;
 use crate::settings::Settings;
@@ -40,12 +40,51 @@ impl Run {
         let fitted = replicas::together(
             n_replicas,
             |collective| run.lead(collective, on_event),
-            |collective| {
-                let mut trainer = run.trainer(Some(collective))?;
-                run.fit(&mut trainer, None, &mut Follower).map(drop)
-            },
+            |collective| run.go_along(collective),
         )?;
         self.outcome(fitted.ending.into(), fitted.n_steps)
+    }
+
+    /// Trains as [`train`](Self::train) does, as the first of replicas that are processes of their own:
+    /// the others [follow](Self::follow). `ended` waits for them, and tells the error of one of them,
+    /// where there is any, rather than that it is gone.
+    ///
+    /// # Errors
+    ///
+    /// As for [`train`](Self::train), and those of `ended`.
+    pub fn train_as_first<E: From<MicrobesError>>(
+        &mut self,
+        collective: Arc<dyn Collective>,
+        on_event: &mut (dyn FnMut(TrainingEvent<'_>) -> bool + Send),
+        ended: impl FnOnce() -> Result<(), E>,
+    ) -> Result<Outcome, E> {
+        // The connections end with it, and let the others go.
+        let fitted = self.lead(Some(collective), on_event);
+        let ended = ended();
+        match fitted {
+            // It is the cause of what the others say.
+            Err(error) if !error.is_gone() => Err(error.into()),
+            fitted => {
+                ended?;
+                let fitted = fitted?;
+                Ok(self.outcome(fitted.ending.into(), fitted.n_steps)?)
+            }
+        }
+    }
+
+    /// Trains the run in a folder as one of the replicas beside the [first](Self::train_as_first), which
+    /// alone judges and writes.
+    ///
+    /// # Errors
+    ///
+    /// When there is no run in the folder, a file is damaged, or a step fails.
+    pub fn follow(folder: &Path, collective: Arc<dyn Collective>) -> Result<(), MicrobesError> {
+        Self::read(RunFolder::open_beside(folder, PROGRAM, LAYOUT)?)?.go_along(collective)
+    }
+
+    fn go_along(&self, collective: Arc<dyn Collective>) -> Result<(), MicrobesError> {
+        let mut trainer = self.trainer(Some(collective))?;
+        self.fit(&mut trainer, None, &mut Follower).map(drop)
     }
 
     /// Trains as the replica that judges, writes and tells.

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use kato_neural::burn::tensor::Device;
 use kato_neural::run::{
-    EpochHistory, RunEnding, RunFolder, peak_bytes, processor_seconds, read_json, write_json,
+    EpochHistory, RunEnding, RunFolder, peak_bytes, processor_seconds, processor_seconds_of_ended,
+    read_json, write_json,
 };
 use serde::{Deserialize, Serialize};
 
@@ -41,10 +42,12 @@ pub struct Outcome {
     /// True and predicted distances of pairs of test samples, some thousands at most; empty unless
     /// pre-training.
     pub pairs: Vec<(f32, f32)>,
-    /// The most memory of the process that ended it; `None` where the system does not tell.
+    /// The most memory of the process that ended it, without those of other replicas; `None` where the system
+    /// does not tell.
     #[serde(default)]
     pub peak_bytes: Option<u64>,
-    /// Seconds that processors worked for that process; `None` where the system does not tell.
+    /// Seconds that processors worked for that process, and for replicas that were processes; `None` where the
+    /// system does not tell.
     #[serde(default)]
     pub processor_s: Option<f64>,
 }
@@ -102,7 +105,9 @@ impl Run {
             }
         }
         outcome.peak_bytes = peak_bytes();
-        outcome.processor_s = processor_seconds();
+        outcome.processor_s = processor_seconds()
+            .zip(processor_seconds_of_ended())
+            .map(|(own, others)| own + others);
         write_json(&self.path(Files::OUTCOME), &outcome)?;
         Ok(outcome)
     }

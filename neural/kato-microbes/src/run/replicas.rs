@@ -4,8 +4,7 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread;
 
-use kato_neural::Error;
-use kato_neural::collective::{Collective, CollectiveError, ThreadGroup};
+use kato_neural::collective::{Collective, ThreadGroup};
 use kato_neural::train::{Task, Trainer};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -48,7 +47,7 @@ pub(super) fn together<R: Send>(
             match follower.join() {
                 Ok(Ok(())) => {}
                 // It only tells that another one has failed, whose error says more.
-                Ok(Err(error)) if is_gone(&error) => gone = Some(error),
+                Ok(Err(error)) if error.is_gone() => gone = Some(error),
                 Ok(Err(error)) => return Err(error),
                 Err(panic) => resume_unwind(panic),
             }
@@ -68,20 +67,9 @@ fn pool(n_threads: usize) -> Result<ThreadPool, MicrobesError> {
     })
 }
 
-const fn is_gone(error: &MicrobesError) -> bool {
-    matches!(
-        error,
-        MicrobesError::Training {
-            source: Error::Collective {
-                source: CollectiveError::Gone,
-                ..
-            },
-        }
-    )
-}
-
 #[cfg(test)]
 mod tests {
+    use kato_neural::Error;
     use kato_neural::burn::module::{Module, ModuleVisitor, Param};
     use kato_neural::burn::tensor::{Device, Tensor};
     use kato_neural::train::BatchSource as _;

@@ -33,6 +33,9 @@ pub(crate) struct TaskFile {
     #[serde(default)]
     seen: Vec<usize>,
     pub(crate) target: Option<TargetFile>,
+    /// Of all samples of the table.
+    #[serde(default)]
+    categories: Vec<i64>,
 }
 
 /// A target as it is kept.
@@ -81,6 +84,7 @@ pub(super) fn write(work: &Work, folder: &Path) -> Result<(), MicrobesError> {
         samples: work.samples.clone(),
         seen: work.seen.clone(),
         target,
+        categories: work.microbes.categories.clone(),
     };
     Ok(write_json(&folder.join(TASK), &task)?)
 }
@@ -133,6 +137,7 @@ pub(super) fn read(folder: &Path, settings: &Settings) -> Result<Work, MicrobesE
             table,
             sequences,
             report: task.report,
+            categories: task.categories,
         },
         samples: task.samples,
         truth,

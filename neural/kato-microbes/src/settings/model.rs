@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::MicrobesError;
+use crate::metadata::Categorical;
 
 /// Which sequences of a sample are read where it holds more than fit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +31,24 @@ pub enum Head {
     Mlp,
     /// Two, with a GELU between, whose result is added to the row, and a third over the sum.
     Residual,
+}
+
+/// How categories of a sample are joined to the row that stands for it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Fusion {
+    /// Row and categories side by side, through a linear layer. The default.
+    #[default]
+    Concat,
+    /// Their sum.
+    Add,
+    /// The row, and as much of the categories' sum as a gate lets in.
+    Gated,
+    /// The row, and what it attends to among the categories.
+    CrossAttention,
+    /// The row, and the mean of four learned rows that attend to it and to the categories.
+    Perceiver,
 }
 
 /// The shape of the model. The defaults are those of the original.
@@ -60,6 +79,12 @@ pub struct ModelOptions {
     pub chunk: usize,
     /// What makes the prediction.
     pub head: Head,
+    /// Columns of metadata that are told beside the sequences, with the categories that are known; none by
+    /// default.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub categorical: Vec<Categorical>,
+    /// How they are joined to the row that stands for a sample.
+    pub fusion: Fusion,
 }
 
 impl Default for ModelOptions {
@@ -76,6 +101,8 @@ impl Default for ModelOptions {
             abundance: true,
             chunk: 256,
             head: Head::default(),
+            categorical: Vec::new(),
+            fusion: Fusion::default(),
         }
     }
 }
@@ -115,6 +142,19 @@ impl ModelOptions {
         if !self.width.is_multiple_of(self.heads) {
             let expected = "a divisor of `model.width`";
             return Err(MicrobesError::setting("model.heads", &self.heads, expected));
+        }
+        for (at, column) in self.categorical.iter().enumerate() {
+            if self.categorical[..at]
+                .iter()
+                .any(|other| other.name == column.name)
+            {
+                let expected = "named once";
+                return Err(MicrobesError::setting(
+                    "model.categorical",
+                    &column.name,
+                    expected,
+                ));
+            }
         }
         if !(0.0..1.0).contains(&self.dropout) {
             let expected = "at least 0 and below 1";

@@ -126,10 +126,13 @@ pub struct TrainingOptions {
     pub precision: Precision,
     /// Decides the first weights, the order of samples, and all draws; 42 by default.
     pub seed: u64,
-    /// Replicas of the model that take each step together, as threads; 1 by default. They share the
+    /// Replicas of the model that take each step together; 1 by default. They share the
     /// sequences of a step, and pairs of samples count whoever encodes them; a step is that of one, but
     /// for the order in which numbers are added.
     pub replicas: usize,
+    /// Whether the program runs replicas as processes, each with memory of its own; threads of one process by
+    /// default. It changes no bit.
+    pub processes: bool,
     /// Whether replicas divide the optimiser's state, each keeping and updating its share of the
     /// parameters; they do not by default. It changes no bit.
     pub sharded: bool,
@@ -167,6 +170,7 @@ impl Default for TrainingOptions {
             precision: Precision::F32,
             seed: 42,
             replicas: 1,
+            processes: false,
             sharded: false,
             max_tokens_at_once: None,
             fused: true,

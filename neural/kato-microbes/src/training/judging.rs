@@ -2,7 +2,7 @@
 
 use kato_gradient::metric::{Classification, Mean, Regression};
 use kato_neural::Pass;
-use kato_neural::burn::tensor::Device;
+use kato_neural::burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::objective::Objective;
@@ -195,36 +195,20 @@ fn judge_distances(
 ) -> Judgement {
     let loss = objective.loss();
     let draw = loss.draw(settings.training.seed);
-    let samples: Vec<usize> = places.iter().map(|&place| work.samples[place]).collect();
-    let (mut rows, mut letter_loss) = (Vec::new(), Mean::new());
+    let mut letter_loss = Mean::new();
     let (mut n_right, mut n_hidden) = (0_usize, 0_usize);
-    encode(
-        model,
-        &work.microbes,
-        &samples,
-        settings,
-        draw,
-        |batch, encoded, _| {
-            rows.extend(values(model.encoder().pool(encoded.rows, batch)));
-            let Some(scores) = encoded.letters else {
-                return;
-            };
-            let letters = batch.letters();
-            let sum = values(class_sum(
-                scores.clone(),
-                &letters,
-                &vec![1.0; letters.len()],
-            ))[0];
-            letter_loss.add_weighted(f64::from(sum) / letters.len() as f64, letters.len() as f64);
-            let guesses = values(scores);
-            let guesses = guesses.chunks_exact(4).map(greatest);
-            n_right += guesses
-                .zip(&letters)
-                .filter(|(guess, truth)| *guess as i64 == **truth)
-                .count();
-            n_hidden += letters.len();
-        },
-    );
+    let rows = sample_rows(model, work, places, settings, draw, |batch, scores| {
+        let letters = batch.letters();
+        let n = letters.len();
+        let sum = values(class_sum(scores.clone(), &letters, &vec![1.0; n]))[0];
+        letter_loss.add_weighted(f64::from(sum) / n as f64, n as f64);
+        let guesses = values(scores);
+        let guesses = guesses.chunks_exact(4).map(greatest).zip(&letters);
+        n_right += guesses
+            .filter(|(guess, truth)| *guess as i64 == **truth)
+            .count();
+        n_hidden += n;
+    });
     let (predicted, truth) = distances(&rows, work, places);
     let mut errors = Regression::new();
     for (predicted, truth) in predicted.iter().zip(&truth) {
@@ -238,6 +222,34 @@ fn judge_distances(
         accuracy: (n_hidden > 0).then(|| n_right as f64 / n_hidden as f64),
         ..Judgement::default()
     }
+}
+
+/// Returns the rows that stand for some samples of a work, and hands over each batch with the scores of what
+/// is hidden in it.
+fn sample_rows(
+    model: &Microformer,
+    work: &Work,
+    places: &[usize],
+    settings: &Settings,
+    draw: BatchDraw,
+    mut take: impl FnMut(&SampleBatch, Tensor<2>),
+) -> Vec<f32> {
+    let samples: Vec<usize> = places.iter().map(|&place| work.samples[place]).collect();
+    let mut rows = Vec::new();
+    encode(
+        model,
+        &work.microbes,
+        &samples,
+        settings,
+        draw,
+        |batch, encoded, _| {
+            rows.extend(values(model.encoder().pool(encoded.rows, batch)));
+            if let Some(scores) = encoded.letters {
+                take(batch, scores);
+            }
+        },
+    );
+    rows
 }
 
 /// Returns predicted and true distances of all pairs.
@@ -264,19 +276,8 @@ pub(crate) fn distance_pairs(
     places: &[usize],
     settings: &Settings,
 ) -> (Vec<f32>, Vec<f64>) {
-    let mut rows = Vec::new();
     let draw = BatchDraw::new(settings.training.seed, 0.0);
-    let samples: Vec<usize> = places.iter().map(|&place| work.samples[place]).collect();
-    encode(
-        model,
-        &work.microbes,
-        &samples,
-        settings,
-        draw,
-        |batch, encoded, _| {
-            rows.extend(values(model.encoder().pool(encoded.rows, batch)));
-        },
-    );
+    let rows = sample_rows(model, work, places, settings, draw, |_, _| {});
     distances(&rows, work, places)
 }
 

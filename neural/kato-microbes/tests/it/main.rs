@@ -2,8 +2,10 @@
 
 mod cache;
 mod data;
+mod fusion;
 mod learning;
 mod prediction;
+mod processes;
 mod program;
 mod support;
 mod synth;

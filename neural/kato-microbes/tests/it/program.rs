@@ -9,7 +9,7 @@ use serde_json::Value;
 
 type Done = Result<(), Box<dyn Error>>;
 
-fn program(folder: &Path, arguments: &[&str]) -> Command {
+pub(crate) fn program(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kato-microbes"));
     // The user's own cache is none of a test's.
     command
@@ -19,21 +19,21 @@ fn program(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-fn run(folder: &Path, arguments: &[&str]) -> Result<Output, Box<dyn Error>> {
+pub(crate) fn run(folder: &Path, arguments: &[&str]) -> Result<Output, Box<dyn Error>> {
     Ok(program(folder, arguments).output()?)
 }
 
-fn json(output: &Output) -> Result<Value, Box<dyn Error>> {
+pub(crate) fn json(output: &Output) -> Result<Value, Box<dyn Error>> {
     assert!(output.status.success(), "{}", stderr(output));
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-fn stderr(output: &Output) -> String {
+pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// Makes a small community in the folder `c`.
-fn made() -> Result<tempfile::TempDir, Box<dyn Error>> {
+pub(crate) fn made() -> Result<tempfile::TempDir, Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let arguments = [
         "synth",
@@ -254,7 +254,7 @@ const SMALL: [&str; 20] = [
     "1",
 ];
 
-fn with_small<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn with_small<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     [arguments, &SMALL].concat()
 }
 

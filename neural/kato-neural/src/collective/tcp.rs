@@ -1,16 +1,17 @@
 //! Replicas that are processes, on one machine or several.
 
+mod meeting;
+
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{Collective, CollectiveError};
+use meeting::{cannot_listen, go_to_first, wait_for_all, wait_up_to};
 
 /// The most bytes that a replica takes at once: no message of a run is larger, a stranger's may say so.
 const MAX_MESSAGE: u64 = 1 << 34;
-/// How long between two looks for a replica that is not there yet.
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// Where and with whom a process trains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,12 +26,15 @@ pub struct TcpOptions {
     /// The run's key, by which processes of other runs are told apart. It is no secret: whoever can
     /// reach the address must be trusted.
     pub key: u64,
-    /// How long to wait for the others, when they come together and in each exchange.
+    /// How long to wait for the others when they come together.
     pub timeout: Duration,
+    /// How long to wait for the slowest in each exchange: as long as its step takes, or as the first
+    /// one judges an epoch.
+    pub exchange_timeout: Duration,
 }
 
 impl TcpOptions {
-    /// Waits up to ten minutes.
+    /// Waits up to ten minutes, when they come together and in each exchange.
     #[must_use]
     pub const fn new(address: SocketAddr, rank: usize, n_ranks: usize, key: u64) -> Self {
         Self {
@@ -39,13 +43,21 @@ impl TcpOptions {
             n_ranks,
             key,
             timeout: Duration::from_secs(600),
+            exchange_timeout: Duration::from_secs(600),
         }
     }
 
-    /// Sets how long to wait for the others.
+    /// Sets how long to wait for the others when they come together.
     #[must_use]
     pub const fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
+        self
+    }
+
+    /// Sets how long to wait for the slowest in each exchange.
+    #[must_use]
+    pub const fn with_exchange_timeout(mut self, timeout: Duration) -> Self {
+        self.exchange_timeout = timeout;
         self
     }
 }
@@ -72,10 +84,35 @@ impl TcpGroup {
             return Err(CollectiveError::Mismatch { reason });
         }
         // A star: with two replicas no way is shorter, and one listener is enough.
-        let peers = match options.rank {
-            0 => wait_for_all(&options)?,
-            _ => vec![go_to_first(&options)?],
-        };
+        if options.rank == 0 {
+            let listener = TcpListener::bind(options.address);
+            return Self::lead(&listener.map_err(cannot_listen)?, options, &mut || true);
+        }
+        let first = go_to_first(&options)?;
+        Self::of(vec![first], options)
+    }
+
+    /// Waits as rank 0 until all replicas have come together, at a listener that is there already: so
+    /// the others can be told a port that the system has chosen. While it waits, it asks whether they can
+    /// still come.
+    ///
+    /// # Errors
+    ///
+    /// As for [`join`](Self::join); [`CollectiveError::Missing`] as well where one cannot come any more.
+    pub fn lead(
+        listener: &TcpListener,
+        options: TcpOptions,
+        can_come: &mut dyn FnMut() -> bool,
+    ) -> Result<Self, CollectiveError> {
+        let peers = wait_for_all(listener, &options, can_come)?;
+        Self::of(peers, options)
+    }
+
+    fn of(peers: Vec<TcpStream>, options: TcpOptions) -> Result<Self, CollectiveError> {
+        let failed = |source| connection(options.rank, "cannot set up a connection", source);
+        for peer in &peers {
+            wait_up_to(peer, options.exchange_timeout).map_err(failed)?;
+        }
         Ok(Self {
             options,
             peers: Mutex::new(peers),
@@ -149,110 +186,6 @@ fn connection(rank: usize, action: &'static str, source: io::Error) -> Collectiv
         action,
         source,
     }
-}
-
-/// What a replica says when it comes.
-fn greeting(options: &TcpOptions, rank: usize) -> Vec<u8> {
-    let numbers = [options.key, options.n_ranks as u64, rank as u64];
-    let numbers = numbers.iter().flat_map(|number| number.to_le_bytes());
-    b"kato-neural 1 ".iter().copied().chain(numbers).collect()
-}
-
-/// Takes all other replicas' connections, and puts them into their order.
-fn wait_for_all(options: &TcpOptions) -> Result<Vec<TcpStream>, CollectiveError> {
-    let failed = |source| connection(0, "cannot listen", source);
-    let listener = TcpListener::bind(options.address).map_err(failed)?;
-    // Looked at again and again, as there is no other way to stop waiting.
-    listener.set_nonblocking(true).map_err(failed)?;
-    // By rank and not by arrival: sums have the order of ranks.
-    let mut peers: Vec<Option<TcpStream>> = (1..options.n_ranks).map(|_| None).collect();
-    let begin = Instant::now();
-    while peers.iter().any(Option::is_none) {
-        match listener.accept() {
-            Ok((stream, _)) => {
-                prepare(&stream, options).map_err(failed)?;
-                welcome(stream, options, &mut peers)?;
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let n_missing = peers.iter().filter(|peer| peer.is_none()).count();
-                pause(begin, options, n_missing)?;
-            }
-            Err(error) => return Err(failed(error)),
-        }
-    }
-    Ok(peers.into_iter().flatten().collect())
-}
-
-/// Gives a connection the place of its rank, if it belongs to this run.
-fn welcome(
-    mut stream: TcpStream,
-    options: &TcpOptions,
-    peers: &mut [Option<TcpStream>],
-) -> Result<(), CollectiveError> {
-    let mut said = vec![0; greeting(options, 0).len()];
-    // A stranger, or one that went away: the run waits on for its own.
-    if stream.read_exact(&mut said).is_err() {
-        return Ok(());
-    }
-    let fits = |&rank: &usize| greeting(options, rank) == said;
-    let Some(rank) = (1..options.n_ranks).find(fits) else {
-        return Ok(());
-    };
-    let place = &mut peers[rank - 1];
-    if place.is_some() {
-        let reason = format!("two replicas have rank {rank}");
-        return Err(CollectiveError::Mismatch { reason });
-    }
-    let answered = stream.write_all(&greeting(options, 0));
-    answered.map_err(|source| connection(0, "cannot reach another replica", source))?;
-    *place = Some(stream);
-    Ok(())
-}
-
-/// Connects to rank 0, which may not be there yet.
-fn go_to_first(options: &TcpOptions) -> Result<TcpStream, CollectiveError> {
-    let failed = |source| connection(options.rank, "cannot reach rank 0", source);
-    let begin = Instant::now();
-    let mut stream = loop {
-        match TcpStream::connect(options.address) {
-            Ok(stream) => break stream,
-            // Refused until rank 0 listens, whichever process the system started first.
-            Err(_) => pause(begin, options, 1)?,
-        }
-    };
-    prepare(&stream, options).map_err(failed)?;
-    stream
-        .write_all(&greeting(options, options.rank))
-        .map_err(failed)?;
-    let mut said = vec![0; greeting(options, 0).len()];
-    let heard = stream.read_exact(&mut said);
-    if heard.is_err() || said != greeting(options, 0) {
-        let reason = "rank 0 has another key or number of replicas".to_owned();
-        return Err(CollectiveError::Mismatch { reason });
-    }
-    Ok(stream)
-}
-
-fn prepare(stream: &TcpStream, options: &TcpOptions) -> io::Result<()> {
-    stream.set_nonblocking(false)?;
-    // A step sends little and waits for the answer: held back, it would wait for nothing.
-    stream.set_nodelay(true)?;
-    // Zero would be refused by the system.
-    let timeout = options.timeout.max(PAUSE);
-    stream.set_read_timeout(Some(timeout))?;
-    stream.set_write_timeout(Some(timeout))
-}
-
-fn pause(begin: Instant, options: &TcpOptions, n_missing: usize) -> Result<(), CollectiveError> {
-    if begin.elapsed() > options.timeout {
-        return Err(CollectiveError::Missing {
-            n_missing,
-            n_ranks: options.n_ranks,
-            waited: options.timeout,
-        });
-    }
-    std::thread::sleep(PAUSE);
-    Ok(())
 }
 
 fn send(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {

@@ -63,6 +63,9 @@ pub fn end(result: Result<Ended, CommandFailure>) -> ExitCode {
         Err(CommandFailure::Output(error)) if error.kind() == ErrorKind::BrokenPipe => {
             return ExitCode::SUCCESS;
         }
+        Err(failure @ CommandFailure::Silent) => {
+            return ExitCode::from(failure.class().exit_code());
+        }
         Err(failure) => failure,
     };
     tell(format_args!("error: {failure}"));

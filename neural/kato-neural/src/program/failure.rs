@@ -5,7 +5,7 @@ use std::{fmt, io};
 
 use kato_advice::ErrorClass;
 
-use crate::run::{BatchTrialError, RunError};
+use crate::run::{BatchTrialError, ReplicaError, RunError};
 
 /// An error of a library that says what the user can do.
 pub trait HasClass: Error + Send + Sync + 'static {
@@ -14,6 +14,12 @@ pub trait HasClass: Error + Send + Sync + 'static {
 }
 
 impl HasClass for BatchTrialError {
+    fn class(&self) -> ErrorClass {
+        Self::class(self)
+    }
+}
+
+impl HasClass for ReplicaError {
     fn class(&self) -> ErrorClass {
         Self::class(self)
     }
@@ -35,6 +41,8 @@ pub enum CommandFailure {
     Output(io::Error),
     /// The command was used wrongly.
     Usage(String),
+    /// Another process tells why.
+    Silent,
 }
 
 impl fmt::Display for CommandFailure {
@@ -43,6 +51,7 @@ impl fmt::Display for CommandFailure {
             Self::Work(error) => error.fmt(f),
             Self::Output(_) => f.write_str("the output cannot be written"),
             Self::Usage(text) => f.write_str(text),
+            Self::Silent => f.write_str("another process has failed"),
         }
     }
 }
@@ -52,7 +61,7 @@ impl Error for CommandFailure {
         match self {
             Self::Work(error) => error.source(),
             Self::Output(error) => Some(error),
-            Self::Usage(_) => None,
+            Self::Usage(_) | Self::Silent => None,
         }
     }
 }
@@ -77,6 +86,7 @@ impl CommandFailure {
             Self::Work(error) => error.class(),
             Self::Output(error) => ErrorClass::of_io(error.kind()),
             Self::Usage(_) => ErrorClass::Usage,
+            Self::Silent => ErrorClass::Other,
         }
     }
 }

@@ -38,8 +38,9 @@ struct Mark {
 pub struct RunFolder {
     path: PathBuf,
     program: &'static str,
-    /// Held, not read: the lock goes with it, also when the process is killed.
-    lock: File,
+    /// Held, not read: the lock goes with it, also when the process is killed. None where another process
+    /// holds it for this one.
+    lock: Option<File>,
 }
 
 impl RunFolder {
@@ -60,7 +61,7 @@ impl RunFolder {
         Ok(Self {
             path: path.to_owned(),
             program,
-            lock,
+            lock: Some(lock),
         })
     }
 
@@ -84,7 +85,22 @@ impl RunFolder {
         Ok(Self {
             path: path.to_owned(),
             program,
-            lock: lock(path)?,
+            lock: Some(lock(path)?),
+        })
+    }
+
+    /// Opens the folder of a run that another process has locked and trains together with this one, which
+    /// is to write nothing there.
+    ///
+    /// # Errors
+    ///
+    /// As for [`check`](Self::check).
+    pub fn open_beside(path: &Path, program: &'static str, layout: u32) -> Result<Self, RunError> {
+        Self::check(path, program, layout)?;
+        Ok(Self {
+            path: path.to_owned(),
+            program,
+            lock: None,
         })
     }
 
@@ -127,7 +143,7 @@ impl Drop for RunFolder {
     /// a moment, and the lock with it.
     fn drop(&mut self) {
         // Closing the file does it as well, if later.
-        drop(self.lock.unlock());
+        drop(self.lock.as_ref().map(File::unlock));
     }
 }
 
@@ -154,7 +170,7 @@ mod tests {
         let folder = RunFolder::create(&at, "test").unwrap();
         folder.mark(1).unwrap();
         // As a child has it between its start and its own program.
-        let copy = folder.lock.try_clone().unwrap();
+        let copy = folder.lock.as_ref().unwrap().try_clone().unwrap();
         assert!(RunFolder::open(&at, "test", 1).is_err(), "it is in use");
         drop(folder);
         assert!(RunFolder::open(&at, "test", 1).is_ok());

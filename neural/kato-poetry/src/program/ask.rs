@@ -157,7 +157,7 @@ pub(crate) fn encode(arguments: &EncodeArguments) -> Result<Ended, CommandFailur
         poems_of(&paths, &options)?
     };
     let codes = trained.encode(&poems);
-    npy::write(&arguments.out, &[poems.len(), trained.n_units()], &codes)?;
+    npy::write(&arguments.out, &[poems.len(), trained.n_units()], codes)?;
     let names: Vec<_> = poems
         .iter()
         .map(|poem| (poem.to_string(), &poem.place))

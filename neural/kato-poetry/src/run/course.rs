@@ -51,7 +51,7 @@ impl Run {
         }
         course.write(folder, settings.chunks.window)?;
         let losses = first_losses(&settings, &corpus, &batches, n_losses)?;
-        npy::write(&folder.join("losses.npy"), &[losses.len()], &losses)
+        npy::write(&folder.join("losses.npy"), &[losses.len()], losses)
     }
 }
 
@@ -111,11 +111,11 @@ impl Course {
         }
     }
 
-    fn write(&self, folder: &Path, window: usize) -> Result<(), PoetryError> {
+    fn write(self, folder: &Path, window: usize) -> Result<(), PoetryError> {
         let n_steps = self.sizes.len();
-        npy::write(&folder.join("order.npy"), &[self.order.len()], &self.order)?;
-        npy::write(&folder.join("sizes.npy"), &[n_steps], &self.sizes)?;
-        npy::write(&folder.join("coins.npy"), &[n_steps, window], &self.coins)?;
-        npy::write(&folder.join("rates.npy"), &[n_steps], &self.rates)
+        npy::write(&folder.join("order.npy"), &[self.order.len()], self.order)?;
+        npy::write(&folder.join("sizes.npy"), &[n_steps], self.sizes)?;
+        npy::write(&folder.join("coins.npy"), &[n_steps, window], self.coins)?;
+        npy::write(&folder.join("rates.npy"), &[n_steps], self.rates)
     }
 }

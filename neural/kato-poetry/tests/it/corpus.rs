@@ -115,7 +115,7 @@ fn words_that_do_not_fit_their_vectors_are_damage() -> Outcome {
     npy::write(
         &folder.path().join("word_vectors.npy"),
         &[1, 2],
-        &[0.5_f32, 1.0],
+        [0.5_f32, 1.0],
     )?;
     let error = read_words(folder.path()).unwrap_err().to_string();
     assert!(

@@ -10,11 +10,7 @@ use crate::matrix::DistanceMatrix;
 pub(super) fn write(matrix: &DistanceMatrix, sink: &mut dyn Write) -> Result<(), Cause> {
     let n = matrix.n_samples();
     let mut bytes = Vec::with_capacity(n * n * size_of::<f64>());
-    let mut row = Vec::with_capacity(n);
-    for i in 0..n {
-        matrix.fill_row(i, &mut row);
-        bytes.extend(row.iter().flat_map(|distance| distance.to_le_bytes()));
-    }
+    bytes.extend(matrix.square().flat_map(f64::to_le_bytes));
     let shape = [n as u64, n as u64];
     let plan = Hdf5Builder::new()
         .dataset(DatasetBuilder::typed::<f64>("matrix", shape).raw_data(bytes))

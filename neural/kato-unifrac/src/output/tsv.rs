@@ -9,11 +9,9 @@ pub(super) fn write(matrix: &DistanceMatrix, sink: &mut dyn Write) -> io::Result
         write!(sink, "\t{}", on_a_line(id))?;
     }
     writeln!(sink)?;
-    let mut row = Vec::with_capacity(matrix.n_samples());
     for (i, id) in matrix.sample_ids().iter().enumerate() {
         write!(sink, "{}", on_a_line(id))?;
-        matrix.fill_row(i, &mut row);
-        for distance in &row {
+        for distance in matrix.row(i) {
             write!(sink, "\t{distance}")?;
         }
         writeln!(sink)?;

@@ -1,0 +1,114 @@
+//! Columns that a model is told beside the sequences: categories of the samples of a table.
+
+use serde::{Deserialize, Serialize};
+
+use super::Metadata;
+use crate::error::MicrobesError;
+
+/// A column of categories, with those that a model knows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Categorical {
+    /// The column.
+    pub name: String,
+    /// The values that are known, sorted; without any, those of the samples are taken.
+    #[serde(default)]
+    pub values: Vec<String>,
+}
+
+impl Categorical {
+    /// Names a column, whose values are taken from the samples.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            values: Vec::new(),
+        }
+    }
+}
+
+/// The categories of the samples of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Categories {
+    /// The columns, with the values that are known.
+    pub columns: Vec<Categorical>,
+    /// A category of each column for each sample, sample behind sample. All columns are numbered through;
+    /// the first of each stands for what is missing or not known.
+    pub of: Vec<i64>,
+    /// How many samples have nothing that is known, by column.
+    pub n_unknown: Vec<usize>,
+}
+
+impl Metadata {
+    /// Takes columns as categories for the samples of a table, in the table's order.
+    ///
+    /// ```
+    /// use kato_microbes::metadata::{Categorical, Metadata};
+    ///
+    /// let metadata = Metadata::from_text("sample_id\tsite\ns1\tskin\ns2\tgut\n").unwrap();
+    /// let samples = ["s0", "s1", "s2"].map(str::to_owned);
+    /// let found = metadata.categories(&[Categorical::new("site")], &samples)?;
+    /// assert_eq!(found.columns[0].values, ["gut", "skin"]);
+    /// assert_eq!(found.of, [0, 2, 1]);
+    /// # Ok::<(), kato_microbes::MicrobesError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// There is no such column, or no sample has a value in it.
+    pub fn categories(
+        &self,
+        columns: &[Categorical],
+        sample_ids: &[String],
+    ) -> Result<Categories, MicrobesError> {
+        let mut columns = columns.to_vec();
+        let mut by_column = Vec::new();
+        for Categorical { name, values } in &mut columns {
+            let column = self.column(name)?;
+            let found = sample_ids
+                .iter()
+                .map(|id| self.row(id).and_then(|row| column.values[row].as_deref()));
+            let found: Vec<Option<&str>> = found.collect();
+            if values.is_empty() {
+                *values = found.iter().flatten().map(|&value| value.into()).collect();
+                // Sorted, so that numbers do not depend on the order of samples.
+                values.sort_unstable();
+                values.dedup();
+            }
+            if values.is_empty() {
+                let expected = "a column in which some sample of the table has a value";
+                return Err(MicrobesError::setting("model.categorical", name, expected));
+            }
+            let number = |value: &str| values.binary_search_by(|known| known.as_str().cmp(value));
+            let numbers = found.iter().map(|value| {
+                value
+                    .and_then(|value| number(value).ok())
+                    .map_or(0, |n| n + 1)
+            });
+            by_column.push(numbers.collect::<Vec<_>>());
+        }
+        let n_unknown = by_column
+            .iter()
+            .map(|numbers| numbers.iter().filter(|&&number| number == 0).count());
+        let n_unknown = n_unknown.collect();
+        let of = (0..sample_ids.len()).flat_map(|sample| {
+            let mut first = 0;
+            let numbers = by_column
+                .iter()
+                .zip(&columns)
+                .map(move |(numbers, column)| {
+                    let number = first + numbers[sample];
+                    first += column.values.len() + 1;
+                    number as i64
+                });
+            numbers.collect::<Vec<_>>()
+        });
+        Ok(Categories {
+            of: of.collect(),
+            columns,
+            n_unknown,
+        })
+    }
+}

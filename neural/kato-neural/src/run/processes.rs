@@ -1,0 +1,236 @@
+//! Replicas that are processes: this program once more, beside the one that starts them.
+
+use std::ffi::OsStr;
+use std::io::{self, BufRead, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::process::{Child, Command, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use kato_advice::ErrorClass;
+use kato_random::SplitMix64;
+
+use crate::collective::{CollectiveError, TcpGroup, TcpOptions};
+
+/// How long the processes may take to start.
+const STARTING: Duration = Duration::from_secs(120);
+/// How long the slowest may take for its share. One that has ended closes its connection, so that nobody
+/// waits for it.
+const EXCHANGE: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// Why replicas could not be run as processes.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReplicaError {
+    /// The program could not be started once more, or not be told its place.
+    #[error("the program cannot be started once more; take replicas that are threads")]
+    Start {
+        /// Why.
+        #[from]
+        source: io::Error,
+    },
+    /// The processes did not come together.
+    #[error("the processes did not come together")]
+    Together {
+        /// Why.
+        #[from]
+        source: CollectiveError,
+    },
+    /// One of them failed.
+    #[error("replica {rank} failed: {said}")]
+    Failed {
+        /// Its number.
+        rank: usize,
+        /// What it said, or how it ended.
+        said: String,
+    },
+}
+
+impl ReplicaError {
+    /// Returns what a caller can do about the error.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Start { source } => ErrorClass::of_io(source.kind()),
+            _ => ErrorClass::Other,
+        }
+    }
+}
+
+/// The processes that train beside this one.
+#[derive(Debug)]
+pub struct ReplicaProcesses {
+    /// Their ranks, and what they say.
+    children: Vec<(usize, Child, JoinHandle<String>)>,
+}
+
+impl ReplicaProcesses {
+    /// Starts this program `n - 1` times with the arguments, each with its place on standard input, and
+    /// waits until all have called [`replica_group`]. This process is the first replica.
+    ///
+    /// # Errors
+    ///
+    /// [`ReplicaError::Start`] and [`ReplicaError::Together`].
+    pub fn start<S: AsRef<OsStr>>(
+        n: usize,
+        arguments: &[S],
+    ) -> Result<(Self, TcpGroup), ReplicaError> {
+        // The loopback alone: what travels there is readable, and whoever reaches it is believed.
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let address = listener.local_addr()?;
+        // Processes of another run that find the same port later are told apart.
+        let place = u64::from(std::process::id()) << 16 | u64::from(address.port());
+        let key = SplitMix64::from_seed(place).next_u64();
+        let place = |rank| Place {
+            address,
+            rank,
+            n,
+            key,
+        };
+        let children = (1..n).map(|rank| start(arguments, &place(rank)));
+        let mut processes = Self {
+            children: children.collect::<io::Result<_>>()?,
+        };
+        let mut all_run = || {
+            let mut children = processes.children.iter_mut();
+            children.all(|(_, child, _)| matches!(child.try_wait(), Ok(None)))
+        };
+        match TcpGroup::lead(&listener, place(0).options(), &mut all_run) {
+            Ok(group) => Ok((processes, group)),
+            Err(error) => {
+                // One that could not begin says why; the others would look for this one on and on.
+                processes.children.retain_mut(|(_, child, _)| {
+                    let has_ended = !matches!(child.try_wait(), Ok(None));
+                    if !has_ended {
+                        drop(child.kill().and_then(|()| child.wait()));
+                    }
+                    has_ended
+                });
+                Err(processes.finish().err().unwrap_or(error.into()))
+            }
+        }
+    }
+
+    /// Waits until all have ended.
+    ///
+    /// # Errors
+    ///
+    /// [`ReplicaError::Failed`] with the words of the first that failed. One that only found the others
+    /// gone is to end with a failure and no words.
+    pub fn finish(self) -> Result<(), ReplicaError> {
+        let (mut failed, mut without_words) = (None, None);
+        for (rank, mut child, words) in self.children {
+            let status = child.wait()?;
+            let said = words.join().unwrap_or_default();
+            if status.success() {
+                continue;
+            }
+            if !said.is_empty() {
+                failed.get_or_insert(ReplicaError::Failed { rank, said });
+            } else if status.code().is_none() {
+                // Killed, by the system where memory is short.
+                let said = status.to_string();
+                without_words.get_or_insert(ReplicaError::Failed { rank, said });
+            }
+        }
+        failed.or(without_words).map_or(Ok(()), Err)
+    }
+}
+
+/// Joins the replicas as one of the processes that [`ReplicaProcesses::start`] has started: its place is
+/// on standard input.
+///
+/// # Errors
+///
+/// [`ReplicaError::Start`] where there is none, and [`ReplicaError::Together`].
+pub fn replica_group() -> Result<TcpGroup, ReplicaError> {
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line)?;
+    let place = Place::from_line(&line).ok_or_else(|| {
+        let text = "no place on standard input; a training starts such a process itself";
+        io::Error::new(io::ErrorKind::InvalidInput, text)
+    })?;
+    Ok(TcpGroup::join(place.options())?)
+}
+
+/// Where a process belongs, in a line of text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    address: SocketAddr,
+    rank: usize,
+    n: usize,
+    key: u64,
+}
+
+impl Place {
+    fn to_line(self) -> String {
+        let Self {
+            address,
+            rank,
+            n,
+            key,
+        } = self;
+        format!("{address} {rank} {n} {key}\n")
+    }
+
+    fn from_line(line: &str) -> Option<Self> {
+        let mut words = line.split_whitespace();
+        Some(Self {
+            address: words.next()?.parse().ok()?,
+            rank: words.next()?.parse().ok()?,
+            n: words.next()?.parse().ok()?,
+            key: words.next()?.parse().ok()?,
+        })
+    }
+
+    const fn options(self) -> TcpOptions {
+        TcpOptions::new(self.address, self.rank, self.n, self.key)
+            .with_timeout(STARTING)
+            .with_exchange_timeout(EXCHANGE)
+    }
+}
+
+/// Starts one process, and listens to what it says.
+fn start<S: AsRef<OsStr>>(
+    arguments: &[S],
+    place: &Place,
+) -> io::Result<(usize, Child, JoinHandle<String>)> {
+    let mut child = Command::new(std::env::current_exe()?)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        // The first replica's output is the program's.
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    if let Some(mut input) = child.stdin.take() {
+        input.write_all(place.to_line().as_bytes())?;
+    }
+    let words = child.stderr.take();
+    // Read as it comes: a full pipe would stop the process.
+    let words = thread::spawn(move || {
+        let mut said = String::new();
+        if let Some(mut words) = words {
+            // What is no text, nobody could be told.
+            let _ = words.read_to_string(&mut said);
+        }
+        said.trim().trim_start_matches("error: ").to_owned()
+    });
+    Ok((place.rank, child, words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_read_as_it_was_written() {
+        let place = Place {
+            address: ([127, 0, 0, 1], 4321).into(),
+            rank: 2,
+            n: 3,
+            key: u64::MAX,
+        };
+        assert_eq!(Place::from_line(&place.to_line()), Some(place));
+        assert_eq!(Place::from_line(""), None);
+    }
+}
