@@ -205,6 +205,3 @@ impl Iterator for FreePlaces<'_> {
             .find(|&at| at != own && symbols[at] == symbols[own])
     }
 }
-
-#[cfg(test)]
-mod tests;

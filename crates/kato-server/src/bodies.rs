@@ -231,12 +231,20 @@ fn known_settings(entries: &[(Text, Json)], most: usize) -> Result<Map<String, V
     };
     let bytes = known().map(|(_, value)| value.text_bytes()).sum();
     at_most("bytes of settings", bytes, most)?;
-    Ok(map_of(known()))
+    let setting = |(key, value): &(Text, Json)| {
+        let value = match value {
+            // Not null, which stands for a default: what no number is, is out of every range.
+            Json::Float(number) if !number.is_finite() => Value::from(f64::MAX),
+            value => value.to_value(),
+        };
+        (key.text.clone(), value)
+    };
+    Ok(known().map(setting).collect())
 }
 
 /// Converts entries into a JSON object.
-fn map_of<'j>(entries: impl IntoIterator<Item = &'j (Text, Json)>) -> Map<String, Value> {
-    let entries = entries.into_iter();
+fn map_of(entries: &[(Text, Json)]) -> Map<String, Value> {
+    let entries = entries.iter();
     entries
         .map(|(key, value)| (key.text.clone(), value.to_value()))
         .collect()

@@ -1,5 +1,5 @@
-//! KATO 3.10.1's predictions by brute force: every pattern is looked at, everything is computed
-//! from symbols as strings.
+//! Predictions of KATO 3.10.1 and 6.3.2 by brute force: every pattern is looked at, everything is
+//! computed from symbols as strings.
 //!
 //! Written from the description of the formulas, without the crate's own: what it is compared with
 //! must not help it.
@@ -7,11 +7,12 @@
 mod candidates;
 mod ensemble;
 mod fit;
+mod segments;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use kato_model::emotives::mean_emotives;
-use kato_model::{EmotiveMap, Event, PatternName};
+use kato_model::{EmotiveMap, Event, KatoGeneration, PatternName};
 use kato_prediction::PredictionConfig;
 use kato_prediction::prediction::FuturePotential;
 
@@ -100,6 +101,8 @@ pub(crate) struct Oracle {
     patterns: BTreeMap<PatternName, Known>,
     /// For every symbol the sums of emotives over learns.
     affinities: BTreeMap<String, EmotiveMap>,
+    /// Patterns that are counted, and in no answer.
+    retired: BTreeSet<PatternName>,
 }
 
 impl Oracle {
@@ -131,6 +134,10 @@ impl Oracle {
         mean_emotives(&self.patterns[name].window)
     }
 
+    pub(crate) fn retire(&mut self, name: PatternName) {
+        self.retired.insert(name);
+    }
+
     pub(crate) fn finalize(&mut self) {
         let n_symbols = self.n_symbols();
         let entropies: Vec<[f64; 3]> = self
@@ -151,7 +158,7 @@ impl Oracle {
         let metric = serde_json::to_value(config.rank_sort_algo).unwrap();
         let (mut answers, metric) = match &state[..] {
             [] => (Answers::default(), "potential"),
-            [symbol] => {
+            [symbol] if !is_six(config) => {
                 let predictions = self.predict_from_one(symbol, config);
                 let futures = Vec::new();
                 (
@@ -167,7 +174,7 @@ impl Oracle {
                 metric.as_str().unwrap(),
             ),
         };
-        sort_by_number(&mut answers.predictions, metric);
+        sort_by_number(&mut answers.predictions, metric, config);
         answers.predictions.truncate(config.max_predictions);
         answers
     }
@@ -175,6 +182,7 @@ impl Oracle {
     fn predict_from_one(&self, symbol: &String, config: &PredictionConfig) -> Vec<Answer> {
         self.patterns
             .values()
+            .filter(|known| !self.retired.contains(&known.name))
             .filter(|known| known.flat.first() == Some(symbol))
             .map(|known| fit::of_one(self, known, symbol, config))
             .collect()
@@ -196,11 +204,11 @@ impl Oracle {
                 let score = answer.number("fit").unwrap();
                 answer.set("_pre_potential", score);
             }
-            sort_by_number(&mut predictions, "fit");
+            sort_by_number(&mut predictions, "fit", config);
             predictions.truncate(most);
             predictions.sort_by_key(|answer| answer.name);
         }
-        let futures = ensemble::complete(self, &mut predictions, state);
+        let futures = ensemble::complete(self, &mut predictions, state, config);
         for answer in &mut predictions {
             answer.numbers.remove("fit");
         }
@@ -239,14 +247,22 @@ impl Oracle {
     }
 }
 
-/// Greatest first; without the number last; ties in name order.
-fn sort_by_number(answers: &mut [Answer], name: &str) {
+/// Whether predictions are those of 6.3, and not of 3.10.
+fn is_six(config: &PredictionConfig) -> bool {
+    config.generation == KatoGeneration::V6
+}
+
+/// Greatest first; without the number last; ties in name order, in 6.3 the last name first.
+fn sort_by_number(answers: &mut [Answer], name: &str, config: &PredictionConfig) {
     answers.sort_by(|a, b| {
         let by_value = match (a.number(name), b.number(name)) {
             (Some(a), Some(b)) => b.partial_cmp(&a).unwrap(),
             (a, b) => a.is_none().cmp(&b.is_none()),
         };
-        by_value.then(a.name.cmp(&b.name))
+        by_value.then(match is_six(config) {
+            true => b.name.cmp(&a.name),
+            false => a.name.cmp(&b.name),
+        })
     });
 }
 

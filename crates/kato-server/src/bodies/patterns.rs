@@ -35,14 +35,12 @@ pub(crate) fn named(headers: &HeaderMap, body: &[u8]) -> Result<Named, Refusal> 
     let mut check = Check::new("body");
     let named = check.model(&json).map(|map| {
         check.required(map, "pattern_ids", |check, value| {
-            let texts = check.strings(value);
-            let actual = texts.len();
-            if actual == 0 && matches!(value, Json::List(_)) {
+            if is_empty_list(value) {
                 let ctx = json!({"field_type": "List", "min_length": 1, "actual_length": 0});
                 let message = "List should have at least 1 item after validation, not 0";
                 check.fault_saying(("too_short", message.to_owned()), value, ctx);
             }
-            names(check, &texts, value)
+            names(check, value)
         })
     });
     finish(check, named.unwrap_or_default())
@@ -60,13 +58,12 @@ pub(crate) fn purge(
     if let Some(map) = check.model(&json) {
         named = check.field(map, "pattern_ids", |check, value| {
             check.optional(value, |check, value| {
-                let texts = check.strings(value);
-                if texts.is_empty() && matches!(value, Json::List(_)) {
+                if is_empty_list(value) {
                     let message = "Value error, pattern_ids must not be empty; omit the field entirely to purge every retired pattern";
                     let ctx = json!({"error": {}});
                     check.fault_saying(("value_error", message.to_owned()), value, ctx);
                 }
-                names(check, &texts, value).names
+                names(check, value).names
             })
         });
         max_patterns = check.field(map, "max_patterns", |check, value| {
@@ -104,9 +101,17 @@ fn max_purged(check: &mut Check, value: &Json) -> usize {
     0
 }
 
+fn is_empty_list(value: &Json) -> bool {
+    matches!(value, Json::List(items) if items.is_empty())
+}
+
 /// Reads names, with whitespace around them or not.
-fn names(check: &mut Check, texts: &[String], value: &Json) -> Named {
-    let actual = texts.len();
+fn names(check: &mut Check, value: &Json) -> Named {
+    let actual = match value {
+        Json::List(items) => items.len(),
+        _ => 0,
+    };
+    // Before the items, which nobody looks at then.
     if actual > MAX_NAMES {
         let ctx = json!({"field_type": "List", "max_length": MAX_NAMES, "actual_length": actual});
         let message =
@@ -114,14 +119,15 @@ fn names(check: &mut Check, texts: &[String], value: &Json) -> Named {
         check.fault_saying(("too_long", message), value, ctx);
         return Named::default();
     }
+    let texts = check.strings(value);
     let mut named = Named {
         names: Vec::with_capacity(actual),
         requested: actual,
     };
     let mut rejected = Vec::new();
     let mut seen = std::collections::HashSet::with_capacity(actual);
-    for text in texts {
-        match text.trim().parse::<PatternName>() {
+    for text in &texts {
+        match text.trim_matches(is_white_space).parse::<PatternName>() {
             Ok(name) if seen.insert(name) => named.names.push(name),
             Ok(_) => {}
             Err(_) => rejected.push(text),
@@ -137,6 +143,11 @@ fn names(check: &mut Check, texts: &[String], value: &Json) -> Named {
         );
     }
     named
+}
+
+/// Returns whether Python takes a character for white space: four of ASCII's separators as well.
+fn is_white_space(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '\x1c'..='\x1f')
 }
 
 /// Says which names are none, as KATO does.

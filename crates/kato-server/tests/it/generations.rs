@@ -142,3 +142,40 @@ async fn pages_elsewhere_send_no_credentials_from_5_on() {
         assert_eq!(answer.header("access-control-allow-origin"), Some(allowed));
     }
 }
+
+#[tokio::test]
+async fn what_is_no_number_is_out_of_the_range_of_a_setting() {
+    let server = Running::memory_of(G::V6).await;
+    for setting in [
+        "recall_threshold",
+        "jaccard_threshold",
+        "fuzzy_token_threshold",
+    ] {
+        for value in ["Infinity", "NaN"] {
+            let body = format!(r#"{{"node_id": "n", "config": {{"{setting}": {value}}}}}"#);
+            let request = Request::new("POST", "/sessions");
+            let request = request.header("content-type", "application/json");
+            let answer = server.send(request.body(body)).await;
+            assert_eq!(answer.status, 400, "{setting} {value}: {}", answer.json());
+        }
+    }
+}
+
+#[tokio::test]
+async fn names_of_patterns_are_read_as_python_reads_them() {
+    let server = Running::memory_of(G::V6).await;
+    let target = format!("/sessions/{}/patterns/retire", server.session("n").await);
+    let name = "b98534b32c1d7489d4ce1a48724aa65aeecbdba9";
+    let spaced = json!({"pattern_ids": [format!("\u{1f}\u{a0}PTRN|{name}\u{1c}\n")]});
+    let answer = server.post(&target, spaced).await.json();
+    assert_eq!(answer["retired"], json!([name]));
+    // Of too many none is looked at.
+    let mut many = vec![json!(name); 1001];
+    many[7] = json!(7);
+    let answer = server
+        .post(&target, json!({"pattern_ids": many}))
+        .await
+        .json();
+    let kinds: Vec<_> = answer["detail"].as_array().unwrap().iter().collect();
+    assert_eq!((kinds.len(), &kinds[0]["type"]), (1, &json!("too_long")));
+}

@@ -8,7 +8,7 @@ use kato_prediction::config::Filter;
 use serde::Deserialize;
 
 use super::fit::{meets_threshold, similarity};
-use super::{Known, Oracle, distinct};
+use super::{Known, Oracle, distinct, is_six};
 use crate::{golden, naive};
 
 pub(super) fn candidates<'a>(
@@ -16,7 +16,15 @@ pub(super) fn candidates<'a>(
     state: &[String],
     config: &PredictionConfig,
 ) -> Vec<&'a Known> {
-    let all: Vec<&Known> = oracle.patterns.values().collect();
+    let all = oracle.patterns.values();
+    let mut all: Vec<&Known> = all
+        .filter(|known| !oracle.retired.contains(&known.name))
+        .collect();
+    if let ([symbol], true) = (state, is_six(config)) {
+        // No filter is asked, and no threshold.
+        all.retain(|known| known.flat.first() == Some(symbol));
+        return all;
+    }
     if config.filter_pipeline.is_empty() {
         return all;
     }

@@ -3,13 +3,16 @@
 
 use std::collections::BTreeSet;
 
-use super::{Answer, Events, Future, Known, Oracle, count, distinct, or_zero};
+use kato_prediction::PredictionConfig;
+
+use super::{Answer, Events, Future, Known, Oracle, count, distinct, is_six, or_zero};
 
 /// Adds all metrics of the ensemble; returns its futures.
 pub(super) fn complete(
     oracle: &Oracle,
     predictions: &mut [Answer],
     state: &[String],
+    config: &PredictionConfig,
 ) -> Vec<Future> {
     let futures = futures(predictions);
     let total: f64 = predictions.iter().map(|p| p.frequency as f64).sum();
@@ -29,14 +32,18 @@ pub(super) fn complete(
         let known = &oracle.patterns[&answer.name];
         let (frequency, similarity) = (answer.frequency as f64, similarity(answer));
         let present = answer.present.concat();
-        let own = if known.entropies.is_some() {
+        let own = if is_six(config) || known.entropies.is_some() {
             &known.flat
         } else {
             &present
         };
-        let [entropy, normalized, global] = known
-            .entropies
-            .unwrap_or_else(|| entropies(&present, oracle.n_symbols(), probability));
+        let [entropy, normalized, global] = known.entropies.unwrap_or_else(|| {
+            // Of a whole pattern symbols count that no prediction mentions, too.
+            entropies(own, oracle.n_symbols(), |symbol| match is_six(config) {
+                true => oracle.probability(symbol),
+                false => probability(symbol),
+            })
+        });
         answer.set("entropy", entropy);
         answer.set("normalized_entropy", normalized);
         answer.set("global_normalized_entropy", global);

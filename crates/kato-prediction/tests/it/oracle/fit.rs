@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use kato_model::emotives::mean_emotives;
 use kato_prediction::PredictionConfig;
 
-use super::{Answer, Events, Known, Oracle, or_zero};
+use super::segments::Segments;
+use super::{Answer, Events, Known, Oracle, is_six, or_zero};
 use crate::naive;
 
 pub(super) fn similarity(known: &Known, state: &[String], by_tokens: bool) -> f64 {
@@ -22,7 +23,7 @@ pub(super) fn meets_threshold(similarity: f64, threshold: f64, config: &Predicti
     similarity >= threshold && (config.use_token_matching || threshold != 0.0)
 }
 
-/// For a state of one symbol, the first one of the pattern.
+/// For a state of one symbol, the first one of the pattern, up to 5.x.
 pub(super) fn of_one(
     oracle: &Oracle,
     known: &Known,
@@ -55,7 +56,7 @@ pub(super) fn of_one(
     answer
 }
 
-/// For a longer state; `None` if the pattern is below the threshold. Holds the sum of its potential
+/// For a longer state, in 6.3 for any; `None` if the pattern is below the threshold. Holds the sum of its potential
 /// without the ensemble's part as number `fit`, of the pattern with its own values, and the
 /// weighted one as `weighted_fit`.
 pub(super) fn of_many(
@@ -65,35 +66,54 @@ pub(super) fn of_many(
     state: &[String],
     config: &PredictionConfig,
 ) -> Option<Answer> {
-    let similarity = similarity(known, state, config.use_token_matching);
+    // One symbol is compared as the process is set, whatever the threshold, and never fuzzily.
+    let is_one = state.len() == 1;
+    let by_tokens = match is_one {
+        true => config.single_symbol_token_matching,
+        false => config.use_token_matching,
+    };
+    let similarity = similarity(known, state, by_tokens);
     let threshold = config.recall_threshold;
     let blocks = naive::blocks(&known.flat, state);
-    if !meets_threshold(similarity, threshold, config) || (blocks.is_empty() && threshold != 0.0) {
+    let is_met = is_one || meets_threshold(similarity, threshold, config);
+    if !is_met || (blocks.is_empty() && (threshold != 0.0 || is_six(config))) {
         return None;
     }
-    let exact = blocks
-        .iter()
-        .flat_map(|&(_, j, k)| state[j..j + k].to_vec());
-    let mut answer = Answer {
-        matches: exact.collect(),
-        ..blank(known)
+    let mut answer = blank(known);
+    let fuzzy = config.fuzzy_token_threshold.filter(|&t| t > 0.0 && !is_one);
+    let n_extras = match fuzzy {
+        None if is_six(config) => {
+            let segments = Segments::new(&known.events, events);
+            answer.matches = segments.matches;
+            (answer.past, answer.present, answer.future) =
+                (segments.past, segments.present, segments.future);
+            (answer.missing, answer.extras) = (segments.missing, segments.extras);
+            answer.extras.concat().len()
+        }
+        _ => {
+            let exact = blocks.iter();
+            let exact = exact.flat_map(|&(_, j, k)| state[j..j + k].to_vec());
+            answer.matches = exact.collect();
+            let n_exact = answer.matches.len();
+            let n_extras = match fuzzy {
+                Some(threshold) => match_fuzzily(&mut answer, &known.flat, state, threshold),
+                None => state.len() - n_exact,
+            };
+            let (start, end) = match (blocks.first(), blocks.last()) {
+                (Some(first), Some(last)) => (first.0, last.0 + last.2),
+                _ => (0, known.flat.len()),
+            };
+            split(&mut answer, start, end);
+            let unmatched = match is_six(config) {
+                true => not_paid,
+                false => not_among,
+            };
+            answer.missing = unmatched(&answer.present, &answer.matches);
+            answer.extras = unmatched(events, &answer.present.concat());
+            n_extras
+        }
     };
-    let mut n_extras = state.len() - answer.matches.len();
-    if let Some(threshold) = config.fuzzy_token_threshold.filter(|&t| t > 0.0) {
-        n_extras = match_fuzzily(&mut answer, &known.flat, state, threshold);
-    }
-    let (start, end) = match (blocks.first(), blocks.last()) {
-        (Some(first), Some(last)) => (first.0, last.0 + last.2),
-        _ => (0, known.flat.len()),
-    };
-    split(&mut answer, start, end);
     let present = answer.present.concat();
-    let unmatched = |event: &Vec<String>| without(event, &answer.matches);
-    answer.missing = answer.present.iter().map(unmatched).collect();
-    answer.extras = events
-        .iter()
-        .map(|event| without(event, &present))
-        .collect();
 
     let (m, e) = (answer.matches.len() as f64, n_extras as f64);
     let n_blocks = blocks.len() as f64;
@@ -111,8 +131,8 @@ pub(super) fn of_many(
     let [evidence, confidence, snr] = with_weights(&mut answer, None);
     answer.set("fit", (evidence + confidence) * snr + cohesion);
     let weigh = |emotive: &str| {
-        // Only symbols of the state have a weight.
-        let of = |symbol: &String| match state.contains(symbol) {
+        // Only symbols of the state have a weight; beside a single one those of the pattern, too.
+        let of = |symbol: &String| match is_one || state.contains(symbol) {
             true => oracle.weight(symbol, emotive),
             false => 0.0,
         };
@@ -194,9 +214,27 @@ fn split(answer: &mut Answer, start: usize, end: usize) {
     }
 }
 
-fn without(event: &[String], others: &[String]) -> Vec<String> {
-    let kept = event.iter().filter(|symbol| !others.contains(symbol));
-    kept.cloned().collect()
+/// Of each event the symbols that are not among others.
+fn not_among(events: &Events, others: &[String]) -> Events {
+    let kept = |event: &Vec<String>| {
+        let kept = event.iter().filter(|symbol| !others.contains(symbol));
+        kept.cloned().collect()
+    };
+    events.iter().map(kept).collect()
+}
+
+/// Of each event the symbols that no other one pays for, of which each pays for one.
+fn not_paid(events: &Events, others: &[String]) -> Events {
+    let mut purse = others.to_vec();
+    let mut pay = |symbol: &&String| {
+        let coin = purse.iter().position(|coin| coin == *symbol);
+        coin.map(|coin| purse.remove(coin)).is_some()
+    };
+    let mut kept = |event: &Vec<String>| {
+        let kept = event.iter().filter(|symbol| !pay(symbol));
+        kept.cloned().collect()
+    };
+    events.iter().map(&mut kept).collect()
 }
 
 /// Sums of affinity weights.
