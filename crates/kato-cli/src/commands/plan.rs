@@ -8,7 +8,6 @@
 //! kato plan corpus.jsonl --text-size 20MB --backend mongodb://127.0.0.1:27017
 //! ```
 
-use std::io::{Write, stderr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -36,6 +35,7 @@ use crate::interrupt::stop_on_interrupt;
 use crate::learning::LearningArgs;
 use crate::machine::{self, Machine};
 use crate::meter::Meter;
+use crate::notice::say;
 use crate::pilot::{PilotCorpus, PilotStore};
 use crate::planning::{
     Measured, Pilots, Plan, REACH, Target, TimeLaw, beyond, fitted, interval, limits, measure,
@@ -318,8 +318,7 @@ impl<'a> Drawn<'a> {
 /// Says before the pilots how large they would have to be.
 fn announce(args: &Args, far: &str) {
     if !args.quiet {
-        // A progress that nobody reads is no reason not to plan.
-        drop(writeln!(stderr(), "{far}"));
+        say(far);
     }
 }
 
