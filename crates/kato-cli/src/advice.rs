@@ -50,6 +50,13 @@ const OPTIONS: &[(&str, &str)] = &[
     ("TornLearns::Keep", "--resume --torn-learns keep"),
     ("with_reteaching", "--run and --reteach"),
     ("with_taught_nodes", "--allow-existing-patterns"),
+    // Writing.
+    ("level", "--level"),
+    ("n", "--top-k"),
+    ("stop text", "--stop"),
+    ("temperature", "--temperature"),
+    ("top_p", "--top-p"),
+    ("width", "--width"),
     // Estimating.
     ("with_force(true)", "--force"),
 ];
@@ -69,11 +76,14 @@ pub(crate) fn in_options(text: &str) -> String {
 /// Returns an error with its causes, and what to do about it.
 #[must_use]
 pub(crate) fn told(error: &Error) -> String {
-    let causes: Vec<String> = error
-        .chain()
-        .map(|cause| in_options(&cause.to_string()))
-        .collect();
-    let text = causes.join(": ");
+    let mut text = String::new();
+    for cause in error.chain().map(|cause| in_options(&cause.to_string())) {
+        // Some tell what their cause says, too.
+        if !text.contains(&cause) {
+            text += if text.is_empty() { "" } else { ": " };
+            text += &cause;
+        }
+    }
     // Of several the deepest knows best what was wrong.
     match error.chain().filter_map(advice).last() {
         None => text,

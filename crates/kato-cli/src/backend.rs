@@ -2,13 +2,13 @@
 
 use std::env;
 use std::fmt;
-use std::io::{Write, stderr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use kato_store::EmbeddedStore;
 
 use crate::advice::in_options;
+use crate::notice::say;
 
 /// Environment variable that holds the address of a MongoDB, so that no password stands on a
 /// command line.
@@ -42,9 +42,10 @@ impl FromStr for Backend {
             return Ok(Self::Mongodb(text.to_owned()));
         }
         match text.split_once(':') {
-            None if text == "mongodb" => env::var(MONGODB_URI)
-                .map(Self::Mongodb)
-                .map_err(|_| InvalidBackend),
+            None if text == "mongodb" => {
+                let uri = env::var(MONGODB_URI).unwrap_or_default();
+                not_empty(&uri).map(Self::Mongodb).ok_or(InvalidBackend)
+            }
             Some(("mongodb", uri)) => not_empty(uri).map(Self::Mongodb).ok_or(InvalidBackend),
             Some(("kato", url)) if url.starts_with("http://") || url.starts_with("https://") => {
                 Ok(Self::Kato(url.to_owned()))
@@ -123,9 +124,7 @@ fn without_credentials(address: &str) -> String {
 /// Warns on standard error when a store had to go back to an older commit.
 pub(crate) fn warn_of_recovery(store: &EmbeddedStore) {
     if let Some(recovery) = store.recovered() {
-        // A closed standard error must not end the program.
-        drop(writeln!(
-            stderr(),
+        say(format_args!(
             "warning: {}",
             in_options(&recovery.to_string())
         ));

@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use crate::numbers::counted;
+
 /// A number of bytes; parses from a whole number with an optional unit.
 ///
 /// Units: `B`, `kB`, `MB`, `GB`, `TB` (powers of 1000) and `KiB`, `MiB`, `GiB`, `TiB` (powers of
@@ -58,8 +60,9 @@ pub(crate) fn memory(text: &str) -> Result<ByteSize, String> {
     match has_unit || size.0 >= 1_000_000 {
         true => Ok(size),
         false => Err(format!(
-            "that is {} bytes: write the unit, as in {}MiB",
-            size.0, size.0
+            "that is {}: write the unit, as in {}MiB",
+            counted(size.0, "byte"),
+            size.0
         )),
     }
 }

@@ -1,7 +1,7 @@
 //! The end of a command: its error text and its exit code.
 
 use std::error::Error as StdError;
-use std::io::{self, Write, stderr};
+use std::io;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -34,6 +34,7 @@ use kato_tokenizer::LoadTokenizerError;
 
 use crate::advice::told;
 use crate::interrupt::{INTERRUPTED, is_interrupted};
+use crate::notice;
 use crate::output::is_reader_gone;
 
 /// What the exit codes of all commands mean, for the help of each.
@@ -106,8 +107,7 @@ pub(crate) fn unless_interrupted(code: ExitCode) -> ExitCode {
 
 /// Writes an error with its causes to standard error and returns the exit code of its class.
 pub(crate) fn failed(error: &anyhow::Error) -> ExitCode {
-    // A closed standard error must not hide the exit code.
-    drop(writeln!(stderr(), "error: {}", told(error)));
+    notice::tell("error", "error: ", &told(error));
     ExitCode::from(class(error).exit_code())
 }
 

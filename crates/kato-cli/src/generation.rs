@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::inspect::View;
 use crate::inspect::decode::short;
 use crate::inspect::layout::{dim, heading, quoted};
+use crate::numbers::counted;
 use crate::open::count_patterns;
 
 /// A generated text and where it comes from.
@@ -149,10 +150,10 @@ impl View for GenerationView<'_> {
             }
         }
         let summary = format!(
-            "{} tokens in {} spans from {} patterns, {:.1} ms; the end: {}",
-            generation.tokens.len(),
-            generation.spans.len(),
-            HumanCount(self.patterns),
+            "{} in {} from {}, {:.1} ms; the end: {}",
+            counted(generation.tokens.len(), "token"),
+            counted(generation.spans.len(), "span"),
+            counted(self.patterns, "pattern"),
             self.took.as_secs_f64() * 1e3,
             generation.end
         );

@@ -13,6 +13,7 @@ use crate::generation::place;
 use crate::inspect::View;
 use crate::inspect::decode::short;
 use crate::inspect::layout::{dim, heading, one_line, table};
+use crate::numbers::counted;
 
 /// Most surprising tokens that a score lists.
 const SURPRISES: usize = 10;
@@ -271,8 +272,8 @@ impl View for WritingView {
         let logs = writing.tokens.iter().map(|token| -token.probability.log2());
         let bits: f64 = logs.sum();
         let summary = format!(
-            "{} tokens, {:.2} bits each; the end: {end}",
-            writing.tokens.len(),
+            "{}, {:.2} bits each; the end: {end}",
+            counted(writing.tokens.len(), "token"),
             bits / writing.tokens.len().max(1) as f64
         );
         text + &format!("{}\n", dim(&summary))

@@ -1,7 +1,6 @@
 //! Writing the index of a knowledge base, and the counts of its head, at the end of a command that changed it,
 //! or ahead of a question.
 
-use std::io::{Write, stderr};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -18,10 +17,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::advice::told;
-use crate::patience::patiently;
-
-/// Time that it may take before standard error says that it goes on.
-const PATIENCE: Duration = Duration::from_secs(1);
+use crate::notice::{is_for_machines, say};
+use crate::patience::{PATIENCE, patiently};
 
 /// Time between two looks at how far it is.
 const TICK: Duration = Duration::from_millis(100);
@@ -134,8 +131,7 @@ pub(crate) fn after(kb: &Path) -> Option<Value> {
 /// Says on standard error that an index, or the head's counts, were not written.
 pub(crate) fn warn(what: &str, error: impl Into<anyhow::Error>) {
     let error = told(&error.into());
-    // A closed standard error must not end the program.
-    drop(writeln!(stderr(), "{what} not written: {error}"));
+    say(format_args!("{what} not written: {error}"));
 }
 
 /// Returns what was built, for machines.
@@ -157,9 +153,12 @@ fn show(progress: &BuildProgress, is_done: &AtomicBool) {
             continue;
         }
         let bar = bar.get_or_insert_with(|| {
-            let bar = ProgressBar::new(progress.total());
+            let bar = match is_for_machines() {
+                true => ProgressBar::hidden(),
+                false => ProgressBar::new(progress.total()),
+            };
             if bar.is_hidden() {
-                drop(writeln!(stderr(), "writing the index"));
+                say("writing the index");
             }
             let style = "writing the index {bar:30} {percent:>3} %, {eta} left";
             bar.with_style(ProgressStyle::with_template(style).expect("it is a template"))
@@ -170,6 +169,6 @@ fn show(progress: &BuildProgress, is_done: &AtomicBool) {
     if let Some(bar) = bar {
         bar.finish_and_clear();
         let took = HumanDuration(began.elapsed());
-        drop(writeln!(stderr(), "index written in {took}"));
+        say(format_args!("index written in {took}"));
     }
 }

@@ -5,7 +5,7 @@
 //! command that has nothing to put in order needs no code for signals, and a wait that cannot be cut
 //! short costs seconds and no data.
 
-use std::io::{self, IsTerminal, Write, stderr};
+use std::io::{self, IsTerminal, stderr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
@@ -17,6 +17,8 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::exit;
+
+use crate::notice;
 
 /// Exit code after Ctrl-C and SIGTERM: 128 + SIGINT, as shells report it. The same for both, so that
 /// one number says that a run can be resumed.
@@ -94,7 +96,7 @@ fn stop_process() -> ! {
     let Some(stop) = stop.as_mut() else {
         end(&"interrupted".into());
     };
-    tell(&stop.announcement);
+    tell("stopping", &stop.announcement);
     (stop.ask)();
     while let Some(left) = LONGEST_STOP.checked_sub(came.elapsed()) {
         // Wakes up now and then without a reason.
@@ -105,18 +107,17 @@ fn stop_process() -> ! {
 
 /// Ends the process with a last word.
 fn end(word: &Told) -> ! {
-    tell(word);
+    tell("notice", word);
     exit(INTERRUPTED.into())
 }
 
-/// Tells the user something.
-fn tell(told: &Told) {
+/// Tells the user something, which is an event of this kind for machines.
+fn tell(event: &str, told: &Told) {
     match told {
         Told::Line(line) => {
             // A terminal shows ^C, and perhaps a bar, where the line would begin.
             let begin = if stderr().is_terminal() { "\n" } else { "" };
-            // A closed standard error must not keep the process.
-            drop(writeln!(stderr(), "{begin}{line}"));
+            notice::tell(event, begin, line);
         }
         Told::Logged(entry) => tracing::warn!("{entry}"),
     }

@@ -14,6 +14,7 @@ use kato_store::{EmbeddedStore, PatternStore};
 use crate::backend::{Backend, warn_of_recovery};
 use crate::exit::bail_as;
 use crate::patience::patiently;
+use crate::writable::is_no_directory;
 
 /// The access that a command needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +47,7 @@ impl DamageArgs {
             true => DamagePolicy::GoBack,
             false => DamagePolicy::Refuse,
         };
-        if dir.is_file() {
+        if is_no_directory(dir) {
             bail_as!(
                 Other,
                 "--kb {} is a file: name the directory of a knowledge base",

@@ -9,6 +9,8 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
+use crate::notice::is_for_machines;
+
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Logging")]
 pub(crate) struct LogArgs {
@@ -40,8 +42,8 @@ impl LogArgs {
         // Standard output belongs to results.
         let lines = tracing_subscriber::fmt::layer().with_writer(stderr);
         let lines = match self.log {
-            Form::Text => lines.boxed(),
-            Form::Json => lines.json().boxed(),
+            Form::Text if !is_for_machines() => lines.boxed(),
+            _ => lines.json().boxed(),
         };
         tracing_subscriber::registry()
             .with(lines.with_filter(wanted))

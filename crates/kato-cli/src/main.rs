@@ -27,6 +27,7 @@ mod machine;
 mod memory_limit;
 mod meter;
 mod names;
+mod notice;
 mod numbers;
 mod occurrences;
 mod open;

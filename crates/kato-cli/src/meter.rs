@@ -1,11 +1,12 @@
 //! A meter of progress on standard error: a bar on a terminal that can draw one, a line every ten
 //! seconds elsewhere.
 
-use std::io::{Write, stderr};
 use std::time::{Duration, Instant};
 
 use console::{Term, measure_text_width};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::notice::say;
 
 /// Time between two lines where there is no terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
@@ -115,8 +116,7 @@ impl Meter {
         };
         move |line| match &bar {
             Some(bar) => bar.println(line),
-            // A closed standard error must not end a run.
-            None => drop(writeln!(stderr(), "{line}")),
+            None => say(line),
         }
     }
 

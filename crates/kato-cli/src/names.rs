@@ -1,16 +1,15 @@
 //! Former names of flags: each is understood for one release, with a word of the one that came after it.
 
 use std::ffi::OsString;
-use std::io::{Write, stderr};
 
 use clap::{Arg, Command};
+
+use crate::notice::say;
 
 /// Says on standard error which flags of a command line have another name now.
 pub(crate) fn tell_former(program: &Command, given: &[OsString]) {
     for (former, flag) in former(program, given) {
-        // A closed standard error must not end the program.
-        drop(writeln!(
-            stderr(),
+        say(format_args!(
             "--{former} is called --{flag} now; the former name goes with the next release"
         ));
     }

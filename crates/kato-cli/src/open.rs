@@ -1,6 +1,5 @@
 //! Opens a trained knowledge base for questions.
 
-use std::io::{Write, stderr};
 use std::sync::Arc;
 
 use anyhow::{Error, Result};
@@ -14,6 +13,7 @@ use crate::advice::told;
 use crate::byte_size::ByteSize;
 use crate::indexing;
 use crate::knowledge_base::DirectoryArgs;
+use crate::notice::say;
 use crate::patience;
 
 /// Opens a knowledge base, with the tokenizer and settings that it recorded.
@@ -53,9 +53,7 @@ pub(crate) fn index_first(store: &EmbeddedStore, max_memory: Option<usize>) {
     let options = kato::index_build_options(max_memory);
     if let Err(error) = indexing::keep(store, IndexPolicy::Auto, options) {
         let error = told(&error.into());
-        // A closed standard error must not end the program.
-        drop(writeln!(
-            stderr(),
+        say(format_args!(
             "without an index, all of it is loaded: {error}"
         ));
     }
@@ -98,8 +96,7 @@ fn patiently<T>(
 /// Says on standard error that the index of a store cannot be used, which is passed over.
 pub(crate) fn warn_of_index(store: &EmbeddedStore) {
     if let Err(error) = kato_prediction::disk::open(store) {
-        // A closed standard error must not end the program.
-        drop(writeln!(stderr(), "warning: {}", told(&Error::from(error))));
+        say(format_args!("warning: {}", told(&Error::from(error))));
     }
 }
 

@@ -10,6 +10,11 @@ use std::io::{self, ErrorKind, StdoutLock, Write};
 #[error("nobody reads standard output any more")]
 struct ReaderGone;
 
+/// Standard output does not take what is written to it, such as a file on a disk that is full.
+#[derive(Debug, thiserror::Error)]
+#[error("write standard output")]
+struct Unwritten(#[source] io::Error);
+
 /// Standard output, locked. Use it for all results, so that a reader that goes is no failure.
 #[derive(Debug)]
 pub(crate) struct Output(StdoutLock<'static>);
@@ -29,11 +34,11 @@ impl Write for Output {
     }
 }
 
-/// Marks the error of a closed pipe as that of standard output.
+/// Marks an error as that of standard output, and that of a closed pipe as a reader's that has gone.
 fn marked(error: io::Error) -> io::Error {
     match error.kind() {
         ErrorKind::BrokenPipe => io::Error::new(ErrorKind::BrokenPipe, ReaderGone),
-        _ => error,
+        kind => io::Error::new(kind, Unwritten(error)),
     }
 }
 
@@ -76,5 +81,9 @@ mod tests {
         assert!(unless_reader_gone(Err(server)).is_err());
         let full = Error::from(marked(ErrorKind::StorageFull.into()));
         assert!(!is_reader_gone(&full));
+        assert_eq!(
+            format!("{full:#}"),
+            "write standard output: no storage space"
+        );
     }
 }

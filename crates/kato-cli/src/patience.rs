@@ -1,15 +1,16 @@
 //! A word on standard error when something is waited for: a knowledge base that is opened, a server, a
 //! database, the listing of a hub, a pipe.
 
-use std::io::{Write, stderr};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar};
 
+use crate::notice::{is_for_machines, say};
+
 /// Time that a wait may take before standard error says what it is for.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Does something, and says a line on standard error when that takes its time.
 pub(crate) fn patiently<T>(line: &str, work: impl FnOnce() -> T) -> T {
@@ -32,17 +33,16 @@ fn tell(line: &str, done: &Receiver<()>) {
         return;
     }
     let spinner = ProgressBar::new_spinner().with_message(line.to_owned());
-    if !spinner.is_hidden() {
+    if !spinner.is_hidden() && !is_for_machines() {
         spinner.enable_steady_tick(Duration::from_millis(100));
         let _ = done.recv();
         spinner.finish_and_clear();
     } else {
-        // A closed standard error must not end the program.
-        drop(writeln!(stderr(), "{line}"));
+        say(line);
         let _ = done.recv();
     }
     let took = HumanDuration(start.elapsed());
-    drop(writeln!(stderr(), "done in {took}"));
+    say(format_args!("done in {took}"));
 }
 
 /// A watch over work that gives signs of going on: a silence is told, with what is waited for.

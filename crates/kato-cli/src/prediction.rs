@@ -18,6 +18,7 @@ use crate::exit::{as_usage, bail_as};
 use crate::inspect::View;
 use crate::inspect::decode::short;
 use crate::inspect::layout::{dim, heading, one_line, quoted, table};
+use crate::numbers::counted;
 
 /// Most tokens of one column.
 const MAX_TOKENS: usize = 256;
@@ -227,10 +228,10 @@ impl View for PredictionView {
             return String::new();
         };
         let mut text = heading(&format!(
-            "{}: {} predictions from {} patterns in {:.2} ms",
+            "{}: {} from {} in {:.2} ms",
             self.node,
-            HumanCount(self.n_found as u64),
-            HumanCount(self.patterns),
+            counted(self.n_found, "prediction"),
+            counted(self.patterns, "pattern"),
             self.milliseconds
         ));
         text += &format!("state {}\n", quoted(&texts.state, width.saturating_sub(6)));

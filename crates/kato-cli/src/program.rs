@@ -1,9 +1,10 @@
 //! The command line as a whole: its subcommands, with the settings of a file where one is named.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::builder::Resettable;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 #[cfg(feature = "cluster")]
@@ -17,7 +18,7 @@ use crate::exit::{EXIT_CODES, failed};
 use crate::logging::LogArgs;
 #[cfg(feature = "cluster")]
 use crate::source;
-use crate::{interrupt, names, settings, training, usage};
+use crate::{interrupt, names, notice, settings, training, usage};
 
 /// Learns patterns of patterns from text, exactly and traceably, and answers from them: kato-rs,
 /// hierarchical concept learning with KATO.
@@ -81,26 +82,30 @@ enum Command {
 
 /// Runs the command that the process's arguments name.
 pub(crate) fn main() -> ExitCode {
+    let given: Vec<OsString> = std::env::args_os().collect();
+    notice::heed(&given);
     // First of all, so that a signal in the first moments has the exit code of all others.
     if let Err(error) = interrupt::listen() {
         return failed(&anyhow::Error::from(error).context("failed to listen for signals"));
     }
-    let given: Vec<OsString> = std::env::args_os().collect();
     // Settings become arguments before the real parsing, so that required flags may stand in the
     // file and all checks hold for both.
     let arguments = match settings::merged(&command(), given) {
         Ok(arguments) => arguments,
         Err(error) => return failed(&error),
     };
+    // They may ask for it, too.
+    notice::heed(&arguments);
     let definition = command();
     names::tell_former(&definition, &arguments);
     let matches = definition.clone().try_get_matches_from(&arguments);
-    let matches =
-        matches.unwrap_or_else(|error| usage::explained(error, &definition, &arguments).exit());
+    let matches = matches
+        .unwrap_or_else(|error| notice::exit(&usage::explained(error, &definition, &arguments)));
     if let Some(("train", train)) = matches.subcommand() {
-        training::check_meant(train).unwrap_or_else(|error| error.exit());
+        training::check_meant(train).unwrap_or_else(|error| notice::exit(&error));
     }
-    let program = Program::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let program = Program::from_arg_matches(&matches);
+    let program = program.unwrap_or_else(|error| notice::exit(&error));
     program.run()
 }
 
@@ -153,7 +158,18 @@ pub(crate) fn command() -> clap::Command {
         let cluster = cluster.mut_subcommand("learn", source::hide_how_to_read);
         cluster.mut_subcommand("extend", source::hide_how_to_read)
     });
-    program.mut_subcommands(|command| with_common_help(command, None))
+    let program = program.mut_subcommands(|command| with_common_help(command, None));
+    without_empty_variables(program)
+}
+
+/// Lets a command, and those below it, take an empty variable of the environment for one that is not set.
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    let is_empty = |name: &OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
+    let command = command.mut_args(|argument| match argument.get_env().is_some_and(is_empty) {
+        true => argument.env(Resettable::Reset),
+        false => argument,
+    });
+    command.mut_subcommands(without_empty_variables)
 }
 
 /// Adds to the help of a command, and of those below it, what all have: the keys of its JSON where the

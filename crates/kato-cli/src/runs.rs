@@ -16,6 +16,7 @@ use crate::exit::bail_as;
 use crate::forecast::{Taken, compared, expected_time};
 use crate::inspect::View;
 use crate::inspect::layout::table;
+use crate::numbers::counted;
 
 /// Opens the runs of a place.
 ///
@@ -189,14 +190,16 @@ impl View for RunView {
             lines.push(("tokenizer", tokenizer.name.clone()));
         }
         if let Some(corpus) = &manifest.corpus {
-            let files = HumanCount(corpus.files);
-            let noun = if corpus.files == 1 { "file" } else { "files" };
-            lines.push(("corpus", format!("{files} {noun}, {}", corpus.digest)));
+            let files = counted(corpus.files, "file");
+            lines.push(("corpus", format!("{files}, {}", corpus.digest)));
         }
         if let Some(results) = &manifest.results {
-            let (documents, errors) = (HumanCount(results.documents), HumanCount(results.errors));
-            let tokens = HumanCount(results.tokens);
-            let mut text = format!("{documents} documents, {errors} errors, {tokens} tokens");
+            let documents = counted(results.documents, "document");
+            let (errors, tokens) = (
+                counted(results.errors, "error"),
+                counted(results.tokens, "token"),
+            );
+            let mut text = format!("{documents}, {errors}, {tokens}");
             if let Some(seconds) = results.seconds {
                 let _ = write!(text, ", {seconds:.1} s");
             }
@@ -297,9 +300,9 @@ impl View for Exported {
             for file in &contents.patterns {
                 let _ = writeln!(
                     text,
-                    "{:<20} {} patterns, {}",
+                    "{:<20} {}, {}",
                     file.name,
-                    HumanCount(file.patterns),
+                    counted(file.patterns, "pattern"),
                     HumanBytes(file.bytes)
                 );
             }
@@ -338,9 +341,9 @@ fn one_line(run: &Run) -> String {
         .as_ref()
         .map(|results| results.documents);
     format!(
-        "run {}, {} documents, at {}",
+        "run {}, {}, at {}",
         run.in_words(),
-        HumanCount(documents.unwrap_or(0)),
+        counted(documents.unwrap_or(0), "document"),
         run.location
     )
 }

@@ -1,7 +1,9 @@
 //! What is said of a command line that cannot be taken, where the parser would point elsewhere: a number
 //! below 0, which looks like a flag, a flag of another command, and what this build lacks.
 
+use std::error::Error as _;
 use std::ffi::OsString;
+use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
 
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 
@@ -14,6 +16,10 @@ const OPTIONAL: [(&str, &str, bool); 3] = [
 
 /// Returns the error of a command line in words about what was given.
 pub(crate) fn explained(mut error: Error, program: &clap::Command, given: &[OsString]) -> Error {
+    if let Some((flag, value, reason)) = unreadable_number(&error) {
+        let text = format!("invalid value '{value}' for '{flag}': {reason}");
+        return Error::raw(error.kind(), text).format(&mut named(program, given));
+    }
     if !matches!(
         error.kind(),
         ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand
@@ -34,6 +40,31 @@ pub(crate) fn explained(mut error: Error, program: &clap::Command, given: &[OsSt
     // Nobody who mistypes a flag means a value that begins with two dashes.
     error.remove(ContextKind::Suggested);
     error
+}
+
+/// Returns a flag whose value is no number that it takes, with the value and what to give: the parsers of the
+/// standard library speak of digits and types.
+fn unreadable_number(error: &Error) -> Option<(&str, &str, &'static str)> {
+    let cause = error.source()?;
+    let whole = cause
+        .downcast_ref()
+        .map(|error: &ParseIntError| match error.kind() {
+            IntErrorKind::PosOverflow => "that is too large",
+            IntErrorKind::Zero => "give a whole number from 1",
+            _ => "give a whole number",
+        });
+    let number = cause
+        .downcast_ref()
+        .map(|_: &ParseFloatError| "give a number");
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let (flag, value) = (
+        text(ContextKind::InvalidArg)?,
+        text(ContextKind::InvalidValue)?,
+    );
+    Some((flag, value, whole.or(number)?))
 }
 
 /// Returns the flag that was given a number below 0, with that number.
@@ -92,6 +123,36 @@ mod tests {
             let expected = format!("error: invalid value {expected}: it takes no number below 0\n");
             assert!(told.starts_with(&expected), "{told}");
             assert!(told.contains("Usage: kato "), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_no_number_is_told_without_digits_and_types() {
+        for (line, expected) in [
+            (
+                "kato train a --shuffle x",
+                "'x' for '--shuffle <SEED>': give a whole number",
+            ),
+            (
+                "kato train a --levels 5,,7",
+                "'' for '--levels <N,…>': give a whole number",
+            ),
+            (
+                "kato train a --batch 0",
+                "'0' for '--batch <N>': give a whole number from 1",
+            ),
+            (
+                "kato generate --temperature hot",
+                "'hot' for '--temperature <T>': give a number",
+            ),
+            (
+                "kato cleanup --threshold 99999999999999999999",
+                "'99999999999999999999' for '--threshold <N>': that is too large",
+            ),
+        ] {
+            let told = told(line);
+            let expected = format!("error: invalid value {expected}\n");
+            assert!(told.starts_with(&expected), "{told}");
         }
     }
 

@@ -40,6 +40,11 @@ pub(crate) fn check_replaceable(option: &str, file: &Path) -> Result<()> {
     check_parent(file).with_context(|| refusal(option, file))
 }
 
+/// Returns whether something else than a directory is at a place.
+pub(crate) fn is_no_directory(place: &Path) -> bool {
+    fs::metadata(place).is_ok_and(|found| !found.is_dir())
+}
+
 /// Returns what is said of a file that cannot be written.
 fn refusal(option: &str, file: &Path) -> String {
     let file = file.display();

@@ -30,7 +30,12 @@ pub(crate) fn open(address: &str) -> Result<Record, ClusterError> {
             // One cryptography for the connection and for signing; another that is installed
             // already will do as well.
             let _ = rustls::crypto::ring::default_provider().install_default();
-            let opened = object_store::parse_url_opts(&url, std::env::vars());
+            // Options are text that says something.
+            let variables = std::env::vars_os().filter_map(|(name, value)| {
+                let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
+                (!value.is_empty()).then_some((name, value))
+            });
+            let opened = object_store::parse_url_opts(&url, variables);
             let (store, prefix) = opened.map_err(|error| invalid(error.to_string()))?;
             Ok(Record::new(Arc::from(store), prefix))
         }

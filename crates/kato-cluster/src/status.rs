@@ -244,11 +244,11 @@ impl fmt::Display for TaskFailure {
     }
 }
 
-/// Returns ascending numbers as ranges in words, such as `3` and `7..9`; the first of them.
+/// Returns ascending numbers as ranges in words, such as `3` and `7 to 9`; the first of them.
 pub(crate) fn in_words(numbers: &[u32]) -> Vec<String> {
     let runs = numbers.chunk_by(|a, b| a + 1 == *b);
     let words = runs.take(MOST_LISTED).map(|run| match run {
-        [first, .., last] => format!("{first}..={last}"),
+        [first, .., last] => format!("{first} to {last}"),
         [only] => only.to_string(),
         [] => String::new(),
     });

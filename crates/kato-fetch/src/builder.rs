@@ -216,10 +216,8 @@ impl FetcherBuilder {
             // Options are text: a variable that is not UTF-8 cannot be one.
             let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
             let known = ["AWS_", "GOOGLE_", "AZURE_"];
-            known
-                .iter()
-                .any(|prefix| name.starts_with(prefix))
-                .then_some((name, value))
+            let is_known = known.iter().any(|prefix| name.starts_with(prefix));
+            (is_known && !value.is_empty()).then_some((name, value))
         });
         // A variable comes before the profile, and in that before a key of another one.
         let ours: Vec<(String, String)> = ours.collect();

@@ -152,7 +152,8 @@ impl Catalogue {
     /// negative price, or twice the same name.
     pub fn from_toml(text: &str) -> Result<Self, PlanError> {
         let wrong = |reason: String| PlanError::Catalogue { reason };
-        let catalogue: Self = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        let catalogue: Self =
+            toml::from_str(text).map_err(|error| wrong(error.message().to_owned()))?;
         if catalogue.schema != SCHEMA {
             let found = catalogue.schema;
             return Err(wrong(format!(

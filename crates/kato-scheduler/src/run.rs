@@ -102,8 +102,25 @@ fn diff_values(path: &str, was: &Value, now: &Value, differences: &mut Vec<Strin
             }
         }
         _ if was == now => {}
+        _ if sizes(was).is_some() && sizes(was) != sizes(now) => {
+            let sizes = |nodes| sizes(nodes).unwrap_or_else(|| "none".to_owned());
+            let (was, now) = (sizes(was), sizes(now));
+            differences.push(format!(
+                "chunk sizes of the levels: it was {was}, now it is {now}"
+            ));
+        }
         _ => differences.push(format!("{path}: it was {was}, now it is {now}")),
     }
+}
+
+/// Returns the chunk sizes of nodes, as they are given.
+fn sizes(nodes: &Value) -> Option<String> {
+    let sizes = nodes.as_array()?.iter();
+    let sizes: Option<Vec<_>> = sizes
+        .map(|node| Some(node.get("chunk_size")?.to_string()))
+        .collect();
+    // Another list that is empty is none of nodes.
+    Some(sizes?.join(",")).filter(|sizes| !sizes.is_empty())
 }
 
 #[cfg(test)]
@@ -129,7 +146,8 @@ mod tests {
             differences[0],
             "min_paragraph_chars: it was 10, now it is 0"
         );
-        assert!(differences[1].starts_with("nodes: it was [{"));
+        let sizes = "chunk sizes of the levels: it was 5,7, now it is 5,8";
+        assert_eq!(differences[1], sizes);
 
         let split = was.clone().with_split(Some(Split::training(0.05, 7)));
         assert_eq!(

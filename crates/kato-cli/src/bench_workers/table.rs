@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::{Bench, MeasuredBackend};
 use crate::inspect::View;
+use crate::numbers::counted;
 
 /// The measurements of all backends and numbers of workers.
 #[derive(Debug, Serialize)]
@@ -62,7 +63,8 @@ impl Table {
                     let first = first.get_or_insert_with(|| report.clone());
                     ensure!(
                         is_same(first, &report),
-                        "{backend} with {workers} workers learned {}, and before it was {}",
+                        "{backend} with {} learned {}, and before it was {}",
+                        counted(workers.get(), "worker"),
                         in_words(&report),
                         in_words(first)
                     );
@@ -117,12 +119,13 @@ fn is_same(a: &TrainingReport, b: &TrainingReport) -> bool {
 fn in_words(report: &TrainingReport) -> String {
     let level = |level: &LevelReport| {
         let patterns = level.unique_patterns;
-        let patterns = patterns.map_or_else(String::new, |n| format!(" of {n} patterns"));
-        format!("{} learn calls{patterns}", level.learns)
+        let patterns =
+            patterns.map_or_else(String::new, |n| format!(" of {}", counted(n, "pattern")));
+        format!("{}{patterns}", counted(level.learns, "learn call"))
     };
     let levels: Vec<String> = report.levels.iter().map(level).collect();
-    let documents = report.documents_processed;
-    format!("{documents} documents ({})", levels.join(", "))
+    let documents = counted(report.documents_processed, "document");
+    format!("{documents} ({})", levels.join(", "))
 }
 
 impl View for Table {
@@ -133,7 +136,11 @@ impl View for Table {
             distribution,
             rows,
         } = self;
-        let mut text = format!("{documents} documents, {distribution}, {cores} cores\n");
+        let mut text = format!(
+            "{}, {distribution}, {}\n",
+            counted(*documents, "document"),
+            counted(*cores, "core")
+        );
         let width = rows
             .iter()
             .map(|row| row.backend.len())

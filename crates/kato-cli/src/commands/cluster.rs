@@ -34,6 +34,7 @@ use crate::exit::{bail_as, exit_code};
 use crate::interrupt::on_interrupt;
 use crate::output::stdout;
 use crate::source::SourceArgs;
+use crate::writable::is_no_directory;
 
 /// For tests: the process dies at this moment of a task or a merge.
 const ABORT_AT: &str = "KATO_CLUSTER_ABORT_AT";
@@ -204,7 +205,7 @@ fn run(args: &Args) -> Result<()> {
     }
     let folder = Path::new(address);
     let is_new = !address.contains("://") && !folder.exists();
-    if folder.is_file() {
+    if is_no_directory(folder) {
         bail_as!(Other, "--store {address} is a file: name a directory");
     }
     if is_new && !matches!(args.command, Command::Plan(_)) {
@@ -236,7 +237,8 @@ fn run(args: &Args) -> Result<()> {
     // Work on other threads ends soon once nobody waits for it; a read from a network may not.
     runtime.shutdown_timeout(WORK_ENDS);
     if is_new && answer.is_err() {
-        // Where nothing was planned nothing stays: what is not empty does.
+        // Where nothing was planned nothing stays, the trial of the store neither: what is not empty does.
+        drop(fs::remove_dir_all(folder.join("probe")));
         drop(fs::remove_dir(folder));
     }
     let (text, value) = answer?;

@@ -14,6 +14,7 @@ use kato_corpus::{CorpusError, CorpusModel, CorpusStats, write_corpus};
 use crate::byte_size::ByteSize;
 use crate::exit::exit_code;
 use crate::inspect::write_whole;
+use crate::numbers::counted;
 
 /// Makes text of any size that resembles a sample.
 ///
@@ -61,7 +62,9 @@ fn run(args: &Args) -> Result<()> {
     // A closed standard error must not fail what is done.
     drop(writeln!(
         stderr(),
-        "{n_documents} documents, {n_bytes} bytes, {rate:.0} MB/s"
+        "{}, {}, {rate:.0} MB/s",
+        counted(n_documents, "document"),
+        counted(n_bytes, "byte")
     ));
     Ok(())
 }

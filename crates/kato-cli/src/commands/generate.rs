@@ -126,6 +126,12 @@ fn check(args: &Args) -> Result<()> {
             "sample with --head",
         ),
         ("--width", args.width != 5, matches!(chosen, Beam), "beam"),
+        (
+            "--seed",
+            args.seed != 1,
+            matches!(chosen, TopN | Sample),
+            "top-n or sample",
+        ),
     ];
     // What is given as it is by default changes nothing.
     for (flag, is_changed, is_used, strategy) in unused {

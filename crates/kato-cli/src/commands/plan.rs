@@ -8,7 +8,6 @@
 //! kato plan corpus.jsonl --text-size 20MB --backend mongodb://127.0.0.1:27017
 //! ```
 
-use std::io::{Write, stderr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -41,6 +40,7 @@ use crate::learning::LearningArgs;
 use crate::machine::{self, Machine};
 use crate::memory_limit::default_budget;
 use crate::meter::Meter;
+use crate::notice::say;
 use crate::pilot::{PilotCorpus, PilotStore};
 use crate::planning::{
     Measured, Pilots, Plan, REACH, Target, TimeLaw, beyond, fitted, interval, limits, measure,
@@ -370,8 +370,7 @@ impl<'a> Drawn<'a> {
 /// Says before the pilots how large they would have to be.
 fn announce(args: &Args, far: &str) {
     if !args.quiet {
-        // A progress that nobody reads is no reason not to plan.
-        drop(writeln!(stderr(), "{far}"));
+        say(far);
     }
 }
 

@@ -8,11 +8,11 @@
 mod environment;
 
 use std::cell::Cell;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{Write, stdout};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,6 +33,7 @@ use crate::machine;
 use crate::memory_limit::memory_limit;
 use crate::prediction::generation;
 use crate::tokens::read_tokens;
+use crate::writable::is_no_directory;
 
 /// Bytes of memory that writing an index takes for sorting, at least and at most.
 const LEAST_SORT_MEMORY: usize = 1 << 20;
@@ -260,10 +261,20 @@ fn run(args: &Args) -> Result<()> {
     // Everything is closed by now: threads that only read are not waited for.
     runtime.shutdown_background();
     if let Some(dir) = made.filter(|_| !listens.get()) {
-        // Nobody could teach it anything. The error of the server is the one to tell.
-        drop(fs::remove_dir_all(dir));
+        remove_unused(dir);
     }
     served
+}
+
+/// Removes the directory that a server has made which then could not listen: nobody taught it anything.
+fn remove_unused(dir: &Path) {
+    // Locked as a server does, so that it is not taken from one that began there since. The error of the
+    // server is the one to tell.
+    if let Ok(directory) = File::open(dir)
+        && directory.try_lock().is_ok()
+    {
+        drop(fs::remove_dir_all(dir));
+    }
 }
 
 /// Opens the sessions and the knowledge, or begins empty in memory.
@@ -354,7 +365,7 @@ fn check_directories(args: &Args) -> Result<()> {
     for (flag, dir) in directories {
         let Some(dir) = dir else { continue };
         let shown = dir.display();
-        if dir.is_file() {
+        if is_no_directory(dir) {
             bail_as!(Other, "{flag} {shown} is a file: name a directory");
         }
         if EmbeddedStore::exists(dir) {

@@ -17,7 +17,7 @@
 mod outcome;
 
 use std::fs;
-use std::io::{Write, stderr};
+use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -36,7 +36,6 @@ use kato_scheduler::{
     WorkDistribution, Workers,
 };
 use kato_store::PatternStore;
-use serde_json::json;
 
 use self::outcome::Outcome;
 use crate::byte_size::ByteSize;
@@ -57,7 +56,7 @@ use crate::training::errors::ErrorArgs;
 use crate::training::profile::{Profile, ProfileArgs};
 use crate::training::reporter::{ProgressMode, Reporter};
 use crate::training::seconds::seconds;
-use crate::{program, repository};
+use crate::{notice, program, repository};
 
 /// Trains a concept hierarchy from text into a knowledge base on the disk, the nodes of a KATO
 /// server, or a MongoDB.
@@ -162,6 +161,9 @@ impl Args {
     }
 }
 
+/// What the user is told at once after Ctrl-C.
+const STOPPING: &str = "stopping: committing what was learned";
+
 /// The last word of a run that was stopped.
 const STOPPED: &str =
     "interrupted; everything learned is safe. Go on with the same command and --resume.";
@@ -181,9 +183,9 @@ pub(crate) fn main(args: &mut Args) -> ExitCode {
     }
     args.source
         .check(&mut program::subcommand("train"))
-        .unwrap_or_else(|error| error.exit());
+        .unwrap_or_else(|error| notice::exit(&error));
     let checked = args.destination.check(args.resume || args.add);
-    checked.unwrap_or_else(|error| error.format(&mut program::subcommand("train")).exit());
+    checked.unwrap_or_else(|error| notice::exit(&error.format(&mut program::subcommand("train"))));
     match run(args) {
         Ok(code) => code,
         Err(error) => unless_interrupted(failed(&error)),
@@ -207,7 +209,9 @@ fn run(args: &Args) -> Result<ExitCode> {
     let configuration = RunConfiguration::from_learner(&learner).with_split(split(args));
     let mut options = options(args, &destination)?;
     options.probe = probe;
-    let begun = args.destination.new_directory();
+    args.destination
+        .check_connections(args.workers, learner.config().nodes.len())?;
+    let (begun, ledger) = (args.destination.new_directory(), destination.ledger());
     let (mut run, mut loader) = args.destination.open(
         destination,
         &learner,
@@ -218,7 +222,7 @@ fn run(args: &Args) -> Result<ExitCode> {
     // Until here Ctrl-C ends the process at once: what was made so far can be resumed.
     let cancel_index = Cancel::new();
     let (stop, cancel) = (options.stop.clone(), cancel_index.clone());
-    on_interrupt(announcement(args), GIVEN_UP, move || {
+    on_interrupt(STOPPING, GIVEN_UP, move || {
         stop.stop();
         cancel.cancel();
     });
@@ -228,7 +232,7 @@ fn run(args: &Args) -> Result<ExitCode> {
     run.foretell(forecast);
     let trained = train(args, &mut run, &mut loader, &learner, &options, forecast);
     let (report, profile) = match trained {
-        Err(error) => return Err(forgotten(begun, run, error)),
+        Err(error) => return Err(forgotten(begun, &ledger, &run, error)),
         trained => trained?,
     };
     // Also of a part of the corpus, where no more was asked for.
@@ -276,7 +280,7 @@ fn exit_code(args: &Args, report: &TrainingReport) -> ExitCode {
     if is_interrupted() {
         // Also for a run that was complete by then: resuming finds that out, and does what is left
         // behind the corpus.
-        drop(writeln!(stderr(), "{STOPPED}"));
+        notice::say(STOPPED);
         return ExitCode::from(INTERRUPTED);
     }
     if args.errors.fail_on_errors && report.errors > 0 {
@@ -359,7 +363,7 @@ fn train(
 
 /// Removes the directory of a run that ended because its corpus could not be read from the beginning:
 /// the same command is the way on, and not --resume.
-fn forgotten(begun: Option<PathBuf>, run: TrainingRun, error: Error) -> Error {
+fn forgotten(begun: Option<PathBuf>, ledger: &Path, run: &TrainingRun, error: Error) -> Error {
     let is_unread = match error.downcast_ref() {
         Some(RunsError::Train(error)) => matches!(error, TrainError::Load(_)),
         _ => matches!(error.downcast_ref(), Some(TrainError::Load(_))),
@@ -372,9 +376,10 @@ fn forgotten(begun: Option<PathBuf>, run: TrainingRun, error: Error) -> Error {
         Some(Ok(Some(checkpoint))) => checkpoint.cursor.documents() == 0,
         Some(Err(_)) | None => false,
     };
-    if let Some(dir) = begun.filter(|_| is_unread && is_empty) {
-        drop(run);
-        // The error of the run is the one to tell.
+    // What was skipped is listed nowhere else.
+    let is_listed = fs::metadata(ledger).is_ok_and(|file| file.len() > 0);
+    if let Some(dir) = begun.filter(|_| is_unread && is_empty && !is_listed) {
+        // While the run has the lock, so that nobody else begins there. Its error is the one to tell.
         drop(fs::remove_dir_all(dir));
     }
     error
@@ -387,20 +392,8 @@ fn announce_left_out(args: &Args, learner: &HierarchicalConceptLearner) {
     if args.quiet || args.progress == ProgressMode::Silent || left_out.is_empty() {
         return;
     }
-    let told = match args.progress {
-        ProgressMode::Json => json!({"event": "leaves_out", "what": left_out}).to_string(),
-        _ => format!("not learned, as the options say: {}", left_out.join("; ")),
-    };
-    // A progress that nobody reads is no reason not to train.
-    drop(writeln!(stderr(), "{told}"));
-}
-
-/// Returns what the user is told at once after Ctrl-C.
-fn announcement(args: &Args) -> String {
-    match args.progress {
-        ProgressMode::Json if !args.quiet => json!({"event": "stopping"}).to_string(),
-        _ => "stopping: committing what was learned".to_owned(),
-    }
+    let left_out = left_out.join("; ");
+    notice::say(format_args!("not learned, as the options say: {left_out}"));
 }
 
 /// Returns the options of writing the index of a run.

@@ -9,14 +9,14 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 use kato_planner::PlanError;
 use kato_planner::halving::{Criterion, Halving};
 use kato_runs::manifest::CorpusDigest;
 use kato_scheduler::StopSignal;
 
 use crate::byte_size::ByteSize;
-use crate::exit::exit_code;
+use crate::exit::{bail_as, exit_code};
 use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
 use crate::learning::LearningArgs;
@@ -218,7 +218,10 @@ fn configurations(args: &Args) -> Result<Vec<Configuration>> {
     for sizes in &args.tries {
         let parsed = sizes.split(',').map(|size| size.trim().parse::<usize>());
         let parsed: Result<Vec<usize>, _> = parsed.collect();
-        levels.push(parsed.map_err(|error| anyhow!("--try {sizes}: {error}"))?);
+        let Ok(parsed) = parsed else {
+            bail_as!(Usage, "--try {sizes}: give chunk sizes, such as 5,7,9");
+        };
+        levels.push(parsed);
     }
     for &depth in &args.depths {
         levels.extend(args.chunks.iter().map(|&chunk| vec![chunk; depth]));

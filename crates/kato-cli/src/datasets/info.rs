@@ -14,6 +14,7 @@ use super::rate::Rate;
 use crate::advice::told;
 use crate::inspect::View;
 use crate::inspect::layout::{dim, one_line, table};
+use crate::numbers::counted;
 use crate::remote::{Fetcher, Listing};
 use crate::source::{Place, Source, Sources};
 
@@ -227,10 +228,10 @@ impl View for DatasetInfo {
         let bytes = self.bytes.map(|bytes| HumanBytes(bytes).to_string());
         let bytes = bytes.unwrap_or_else(|| "size unknown".to_owned());
         text += &match (self.rows, self.rows_are_counted) {
-            (Some(rows), true) => format!("{} rows, {bytes}\n", HumanCount(rows)),
+            (Some(rows), true) => format!("{}, {bytes}\n", counted(rows, "row")),
             (Some(rows), false) => {
-                let rows = HumanCount(rows);
-                format!("about {rows} rows by the registry, {bytes}\n")
+                let rows = counted(rows, "row");
+                format!("about {rows} by the registry, {bytes}\n")
             }
             (None, _) => format!("rows unknown without reading, {bytes}\n"),
         };
@@ -252,7 +253,7 @@ impl View for DatasetInfo {
         text += &table(&["file", "size", "validator"], &rows);
         text += &more(self.files.len().saturating_sub(MAX_FILES), "files");
         if !self.ignored.is_empty() {
-            text += &format!("\nnot read, {} files:\n", self.ignored.len());
+            text += &format!("\nnot read, {}:\n", counted(self.ignored.len(), "file"));
             for name in self.ignored.iter().take(MAX_FILES) {
                 text += &format!("  {}\n", one_line(name, width.saturating_sub(2)));
             }

@@ -1,8 +1,9 @@
 //! The cost of reading over the network.
 
-use indicatif::{HumanBytes, HumanCount};
+use indicatif::HumanBytes;
 use serde::Serialize;
 
+use crate::numbers::counted;
 use crate::remote::FetchFigures;
 
 /// The requests and bytes of one program run.
@@ -33,12 +34,12 @@ impl Network {
     /// Describes the cost; what is nothing is left out.
     pub(super) fn in_words(self) -> String {
         let mut text = format!(
-            "{} requests, {} received",
-            HumanCount(self.requests),
+            "{}, {} received",
+            counted(self.requests, "request"),
             HumanBytes(self.bytes_received)
         );
         if self.retries > 0 {
-            text += &format!(", {} transfers begun again", HumanCount(self.retries));
+            text += &format!(", {} begun again", counted(self.retries, "transfer"));
         }
         if self.cache_bytes > 0 {
             text += &format!(", {} from the cache", HumanBytes(self.cache_bytes));

@@ -14,6 +14,7 @@ use super::network::Network;
 use crate::inspect::View;
 use crate::inspect::layout::one_line;
 use crate::meter::{Meter, Pace};
+use crate::numbers::counted;
 use crate::remote::Fetcher;
 use crate::source::Sources;
 
@@ -150,7 +151,7 @@ fn facts(
         .into_iter()
         .collect();
     let counts = loader.counts();
-    facts.push(format!("{} rows", HumanCount(counts.records)));
+    facts.push(counted(counts.records, "row"));
     let bytes = Pace {
         done: loader.bytes_read(),
         ..pace
@@ -160,12 +161,12 @@ fn facts(
         Some(speed) => format!("{read} read at {speed}"),
         None => format!("{read} read"),
     });
-    facts.push(format!("{} documents", HumanCount(counts.documents)));
+    facts.push(counted(counts.documents, "document"));
     if counts.bad > 0 {
         facts.push(format!("{} bad", HumanCount(counts.bad)));
     }
     let figures = sources.fetcher().map(Fetcher::figures);
-    facts.extend(figures.map(|figures| format!("{} requests", HumanCount(figures.requests))));
+    facts.extend(figures.map(|figures| counted(figures.requests, "request")));
     facts
 }
 
@@ -212,9 +213,9 @@ impl View for DatasetStats {
     fn text(&self, width: usize) -> String {
         let counts = &self.counts;
         let mut text = format!(
-            "{} rows, {} documents",
-            HumanCount(counts.records),
-            HumanCount(counts.documents)
+            "{}, {}",
+            counted(counts.records, "row"),
+            counted(counts.documents, "document")
         );
         let left_out = [
             (counts.passed_over, "passed over"),

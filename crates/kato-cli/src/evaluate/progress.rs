@@ -1,11 +1,12 @@
 //! The progress of an evaluation: a bar on a terminal that can draw one, a line every ten seconds
 //! elsewhere.
 
-use std::io::{Write, stderr};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 use kato_evaluation::progress::{EvaluationPhase, EvaluationProgress};
+
+use crate::notice::say;
 
 /// Time between two lines where there is no terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
@@ -50,8 +51,7 @@ impl EvaluationReporter {
             }
             Kind::Lines(last) if last.elapsed() >= LINE_INTERVAL => {
                 *last = Instant::now();
-                // A closed standard error must not end an evaluation.
-                drop(writeln!(stderr(), "{}", in_words(progress)));
+                say(in_words(progress));
             }
             Kind::Lines(_) | Kind::Silent => {}
         }

@@ -8,13 +8,14 @@ use kato_evaluation::report::{
 
 use crate::inspect::View;
 use crate::inspect::layout::table;
+use crate::numbers::counted;
 
 impl View for EvaluationReport {
     fn text(&self, _width: usize) -> String {
         let mut text = format!(
-            "{} documents that the nodes have not seen, {} tokens\n",
-            HumanCount(self.documents),
-            HumanCount(self.tokens)
+            "{} that the nodes have not seen, {}\n",
+            counted(self.documents, "document"),
+            counted(self.tokens, "token")
         );
         if self.failed > 0 {
             text += &format!(
@@ -108,10 +109,10 @@ fn models(code: &CodeLength, head: Option<&HeadEvaluation>) -> String {
     ];
     let mut text = table(&header, &rows.into_iter().map(row).collect::<Vec<_>>());
     text += &format!(
-        "{} tokens of {} documents; n-grams of {} training tokens",
-        HumanCount(code.tokens),
-        HumanCount(code.documents),
-        HumanCount(baseline.training_tokens)
+        "{} of {}; n-grams of {}",
+        counted(code.tokens, "token"),
+        counted(code.documents, "document"),
+        counted(baseline.training_tokens, "training token")
     );
     if baseline.order < baseline.order_asked_for {
         text += &format!(

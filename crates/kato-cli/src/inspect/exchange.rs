@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use super::View;
 use super::overview::count;
+use crate::numbers::counted;
 use crate::output::stdout;
 
 /// An export that was written.
@@ -48,8 +49,8 @@ pub(crate) struct Imported {
 impl View for Exported {
     fn text(&self, _width: usize) -> String {
         format!(
-            "{} patterns of {} written to {}\n",
-            count(self.exported),
+            "{} of {} written to {}\n",
+            counted(self.exported, "pattern"),
             self.node,
             self.file
         )
@@ -59,11 +60,11 @@ impl View for Exported {
 impl View for Imported {
     fn text(&self, _width: usize) -> String {
         format!(
-            "{} patterns added to {}, {} of them new; {} learn calls\n",
-            count(self.imported),
+            "{} added to {}, {} of them new; {}\n",
+            counted(self.imported, "pattern"),
             self.node,
             count(self.new_patterns),
-            count(self.learns),
+            counted(self.learns, "learn call"),
         )
     }
 }

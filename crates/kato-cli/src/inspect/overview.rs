@@ -16,6 +16,7 @@ use super::decode::{Decoder, short};
 use super::layout::{dim, heading, one_line, quoted, table};
 use super::{View, settings};
 use crate::knowledge_base::server_node;
+use crate::numbers::counted;
 
 /// The contents of a knowledge base in a page.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -217,12 +218,12 @@ impl CorpusOverview {
     /// Describes what was learned.
     fn learned(&self) -> String {
         let mut text = format!(
-            "{} documents and {} tokens learned",
-            count(self.documents),
-            count(self.tokens)
+            "{} and {} learned",
+            counted(self.documents, "document"),
+            counted(self.tokens, "token")
         );
         if self.errors > 0 {
-            text += &format!(", {} errors", count(self.errors));
+            text += &format!(", {}", counted(self.errors, "error"));
         }
         text
     }

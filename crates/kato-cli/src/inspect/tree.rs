@@ -13,6 +13,7 @@ use super::View;
 use super::decode::{Decoder, short};
 use super::layout::{dim, heading, one_line, quoted};
 use super::overview::count;
+use crate::numbers::counted;
 use crate::occurrences::Lessons;
 
 /// A traced pattern with the text of everything below it.
@@ -265,7 +266,8 @@ impl Tree<'_> {
                     self.below(&below, child);
                 }
                 Branch::Event(children) => {
-                    self.text += &format!("{fork}one event of {} symbols\n", children.len());
+                    self.text +=
+                        &format!("{fork}one event of {}\n", counted(children.len(), "symbol"));
                     let mut branches = Vec::new();
                     for child in children {
                         push(&mut branches, child);

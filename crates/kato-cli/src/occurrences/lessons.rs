@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::{Asked, PlaceView};
 use crate::advice::told;
 use crate::knowledge_base::DirectoryArgs;
+use crate::numbers::counted;
 
 /// The places at which documents taught a pattern.
 #[derive(Debug, Serialize)]
@@ -74,7 +75,7 @@ impl Lessons {
         if let Some(problem) = &self.problem {
             return format!("who taught it is not known: {problem}\n\n");
         }
-        let mut text = format!("taught {} times\n", HumanCount(self.count));
+        let mut text = format!("taught {}\n", counted(self.count, "time"));
         if self.count != self.frequency {
             // After a clean-up or an import.
             text += "(not its frequency: patterns were forgotten or added by other means)\n";

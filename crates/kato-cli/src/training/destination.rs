@@ -19,7 +19,7 @@ use kato_prediction::disk::{BuildOptions, BuildReport, IndexFileError, IndexPoli
 use kato_probe::Probe;
 use kato_remote::{RemoteBackend, RemoteBackendBuilder, TornLearns};
 use kato_runs::{Destination, Position, RunsError, Start, Target, TrainingRun};
-use kato_scheduler::{RunConfiguration, TrainingReport};
+use kato_scheduler::{RunConfiguration, TrainError, TrainingReport, Workers};
 use kato_store::StoreError;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -33,7 +33,7 @@ use crate::report;
 use crate::tokens::read_tokens;
 use crate::trained_run::check_readable_again;
 use crate::training::seconds::seconds;
-use crate::writable::{check_file, check_replaceable};
+use crate::writable::{check_file, check_replaceable, is_no_directory};
 
 /// Where the knowledge goes.
 #[derive(Debug, Args)]
@@ -193,6 +193,33 @@ impl DestinationArgs {
             .with_sharding(self.sharded))
     }
 
+    /// Checks that there are connections for all workers to a server.
+    ///
+    /// # Errors
+    ///
+    /// When there are too few: found out here, before anything is made for the run.
+    pub(crate) fn check_connections(
+        &self,
+        workers: Workers,
+        levels: usize,
+    ) -> Result<(), TrainError> {
+        let workers = match workers {
+            Workers::Exactly(workers) => workers.get(),
+            Workers::Auto => 1,
+        };
+        let (needed, pool) = (workers.saturating_mul(levels), self.connections.get());
+        if matches!(self.backend(), Backend::Kato(_)) && needed > pool {
+            let per_worker = levels;
+            return Err(TrainError::Connections {
+                workers,
+                per_worker,
+                needed,
+                pool,
+            });
+        }
+        Ok(())
+    }
+
     /// Checks that the files beside a run on a server can be written.
     ///
     /// # Errors
@@ -203,7 +230,7 @@ impl DestinationArgs {
             // All files lie in the directory, which is made first of all.
             Backend::Embedded(dir) => {
                 ensure!(
-                    !dir.is_file(),
+                    !is_no_directory(&dir),
                     "--kb {} is a file: name a directory",
                     dir.display()
                 );

@@ -1,7 +1,6 @@
 //! The progress of a run, event by event: a bar on a terminal, a line every ten seconds elsewhere,
 //! or JSON for machines.
 
-use std::io::{Write, stderr};
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -13,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::forecast::expected_time;
 use crate::meter::{Meter, Pace, WARM_UP};
+use crate::notice;
 
 /// Shortest time between two lines of progress for machines.
 const JSON_INTERVAL: Duration = Duration::from_secs(1);
@@ -76,11 +76,7 @@ impl Reporter {
 
     /// Returns what tells notices also from another thread.
     pub(crate) fn voice(&self) -> impl Fn(&str) + Send + use<> {
-        let (is_json, say) = (self.mode == ProgressMode::Json, self.meter.voice());
-        move |text| match is_json {
-            true => say(&json!({"event": "notice", "text": text}).to_string()),
-            false => say(text),
-        }
+        self.meter.voice()
     }
 
     /// Shows one event.
@@ -132,7 +128,7 @@ impl Reporter {
             self.is_foretold = true;
             let mut value = serde_json::to_value(forecast).unwrap_or_default();
             value["event"] = "forecast".into();
-            drop(writeln!(stderr(), "{value}"));
+            notice::emit(&value);
         }
         if let TrainingEvent::Progress(progress) = event {
             let is_due = self
@@ -143,8 +139,7 @@ impl Reporter {
             }
             self.last_json = Some(progress.elapsed);
         }
-        // A closed standard error must not end the run.
-        drop(writeln!(stderr(), "{}", to_json(event)));
+        notice::emit(&to_json(event));
     }
 
     /// Removes the bar.

@@ -6,6 +6,8 @@ use indicatif::{HumanBytes, HumanCount};
 use kato_learner::Dropped;
 use kato_scheduler::TrainingReport;
 
+use crate::numbers::counted;
+
 /// Describes the report; `place` is where the knowledge is, `ledger` where errors are listed.
 #[must_use]
 pub(crate) fn summary(report: &TrainingReport, place: &str, ledger: &Path) -> String {
@@ -15,26 +17,22 @@ pub(crate) fn summary(report: &TrainingReport, place: &str, ledger: &Path) -> St
 /// Describes how much was learned, and how fast.
 fn learned(report: &TrainingReport) -> String {
     let mut text = format!(
-        "{} documents, {} tokens learned",
-        HumanCount(report.documents_processed),
-        HumanCount(report.tokens)
+        "{}, {} learned",
+        counted(report.documents_processed, "document"),
+        counted(report.tokens, "token")
     );
     if report.held_out_documents > 0 {
-        text += &format!(
-            "; {} documents held out",
-            HumanCount(report.held_out_documents)
-        );
+        let held_out = counted(report.held_out_documents, "document");
+        text += &format!("; {held_out} held out");
     }
     if report.session_documents < report.documents_processed {
-        text += &format!(
-            "; {} documents in this session",
-            HumanCount(report.session_documents)
-        );
+        let session = counted(report.session_documents, "document");
+        text += &format!("; {session} in this session");
     }
     text += &format!(
-        "\n{:.1} s with {} workers: {:.0} documents/s, {:.2} M tokens/s\n",
+        "\n{:.1} s with {}: {:.0} documents/s, {:.2} M tokens/s\n",
         report.total_time_seconds,
-        report.n_workers,
+        counted(report.n_workers, "worker"),
         report.documents_per_sec,
         report.tokens_per_sec / 1e6,
     );
@@ -94,22 +92,23 @@ fn passed_over(report: &TrainingReport, ledger: &Path) -> String {
     if report.dropped.single_name_tails > 0 {
         // Their text is learned: it is in the level below.
         text += &format!(
-            "{} patterns alone at a document's end stand in no pattern above\n",
-            HumanCount(report.dropped.single_name_tails)
+            "{} alone at a document's end, in no pattern above\n",
+            counted(report.dropped.single_name_tails, "pattern")
         );
     }
     if report.errors > 0 {
         text += &format!(
-            "{} errors ({}), listed in {}\n",
-            report.errors,
+            "{} ({}), listed in {}\n",
+            counted(report.errors, "error"),
             errors_by_kind(report).join(", "),
             ledger.display()
         );
     }
     if report.worker_restarts > 0 {
         text += &format!(
-            "{} workers died and were replaced, {} documents were tried again\n",
-            report.worker_restarts, report.retries
+            "died and were replaced: {}; tried again: {}\n",
+            counted(report.worker_restarts, "worker"),
+            counted(report.retries, "document")
         );
     }
     text

@@ -55,7 +55,7 @@ fn a_finished_run_is_neither_overwritten_nor_mixed_nor_changed() {
         (
             "corpus.jsonl",
             &["--resume", "--levels", "4,3"],
-            &["nodes: it was [{"],
+            &[", now it is 4,3"],
         ),
         (
             "corpus.jsonl",

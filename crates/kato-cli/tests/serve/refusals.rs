@@ -45,6 +45,19 @@ fn one_server_at_a_time_has_the_data_and_the_port() {
 }
 
 #[test]
+fn an_empty_variable_is_as_one_that_is_not_set() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("file"), "").unwrap();
+    let mut server = kato("serve");
+    server.args(["--data", "file"]).current_dir(dir.path());
+    for variable in ["SESSION_TTL", "KATO_SETTINGS", "RECALL_THRESHOLD"] {
+        server.env(variable, "");
+    }
+    let message = String::from_utf8(server.output().unwrap().stderr).unwrap();
+    assert_eq!(message, "error: --data file is a file: name a directory\n");
+}
+
+#[test]
 fn a_token_file_must_hold_tokens() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("empty"), "\n  \n").unwrap();

@@ -1,6 +1,9 @@
 //! What is told while a run goes on.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
@@ -67,6 +70,79 @@ fn json_is_an_object_a_line_with_the_documented_keys() {
         assert!(pair[0]["documents"].as_u64() <= pair[1]["documents"].as_u64());
         assert!(pair[0]["elapsed"].as_f64() <= pair[1]["elapsed"].as_f64());
     }
+}
+
+/// The events that a command tells machines of, each with its text.
+fn events(text: &str) -> Vec<(String, String)> {
+    let event = |line: &str| {
+        let event: Value = serde_json::from_str(line).expect(line);
+        let text = event["text"].as_str().unwrap_or_default().to_owned();
+        (event["event"].as_str().expect(line).to_owned(), text)
+    };
+    text.lines().map(event).collect()
+}
+
+#[test]
+fn machines_are_told_everything_in_their_form() {
+    let place = Place::new();
+    for (arguments, code, kind, told) in [
+        (
+            &["--max-samples", "2"][..],
+            0,
+            "notice",
+            "is called --max-documents now",
+        ),
+        (
+            &["--max-paragraph-tokens", "9"],
+            0,
+            "notice",
+            "not learned, as",
+        ),
+        (&["--workers", "none"], 2, "error", "invalid value 'none'"),
+        (&["--run", "one"], 2, "error", "--run"),
+        (
+            &["--settings", "missing.toml"],
+            1,
+            "error",
+            "--settings missing.toml",
+        ),
+    ] {
+        let kb = format!("kb{}", arguments[0]);
+        let rest = ["--kb", &kb, "--progress", "json"];
+        let mut training = place.train("corpus.jsonl", &[arguments, &rest].concat());
+        let output = training.output().unwrap();
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{text}");
+        let events = events(&text);
+        let is_told = |(event, text): &(String, String)| event == kind && text.contains(told);
+        assert!(events.iter().any(is_told), "{arguments:?}: {text}");
+    }
+}
+
+#[test]
+fn machines_are_told_what_is_waited_for() {
+    let place = Place::new();
+    let pipe = place.path("pipe");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let mut training = place.train("pipe", &["--kb", "kb", "--progress=json"]);
+    let training = training.stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut training = training.spawn().unwrap();
+    let mut told = BufReader::new(training.stderr.take().unwrap());
+    let mut first = String::new();
+    told.read_line(&mut first).unwrap();
+    fs::write(&pipe, "the old sea sings at night\n").unwrap();
+    let mut rest = String::new();
+    told.read_to_string(&mut rest).unwrap();
+    assert!(training.wait().unwrap().success(), "{first}{rest}");
+    let events = events(&format!("{first}{rest}"));
+    assert_eq!(events[0].0, "notice");
+    assert!(events[0].1.starts_with("waiting for "), "{events:?}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Options that do not go together, and values that are none: exit code 2, with what is wrong.
 
+use std::fs;
+
 use crate::place::Place;
 use crate::report::stderr;
 
@@ -159,4 +161,28 @@ fn measurements_of_nothing_are_refused() {
         let arguments = [&["corpus.jsonl"], arguments].concat();
         refused(&place, "bench", &arguments, expected);
     }
+}
+
+#[test]
+fn more_workers_than_connections_are_refused_before_anything_is_made() {
+    let place = Place::new();
+    let server = ["--backend", "kato:http://127.0.0.1:9", "--run", "many"];
+    let mut training = place.train(
+        "corpus.jsonl",
+        &[&server[..], &["--workers", "40"]].concat(),
+    );
+    let output = training.output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        stderr(&output),
+        "error: 40 workers with 2 connections each need 80, and the pool has 64; \
+         use fewer workers, --workers, or open more connections, --connections\n"
+    );
+    let made = fs::read_dir(place.path(""))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name());
+    assert!(
+        made.into_iter()
+            .all(|name| !name.to_string_lossy().starts_with("many"))
+    );
 }

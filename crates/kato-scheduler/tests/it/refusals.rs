@@ -52,11 +52,11 @@ fn other_settings_of_the_learner() {
     let cases: [(Change, &str); 6] = [
         (
             |builder| builder.with_chunk_sizes([3, 2]),
-            "nodes: it was [{",
+            "chunk sizes of the levels: it was 3,2,2, now it is ",
         ),
         (
             |builder| builder.with_chunk_sizes([3, 2, 4]),
-            "\"chunk_size\":4",
+            "now it is 3,2,4",
         ),
         (
             |builder| builder.with_min_paragraph_chars(9),

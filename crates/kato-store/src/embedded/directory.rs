@@ -36,7 +36,14 @@ pub(super) fn deletions_path(dir: &Path, number: u64) -> PathBuf {
 pub(super) fn holds_knowledge_base(dir: &Path) -> bool {
     let manifests = [FILE, TWIN_FILE, PREVIOUS_FILE];
     manifests.iter().any(|file| dir.join(file).exists())
-        || segment_files(dir).is_ok_and(|files| !files.is_empty())
+        // Those of a cluster's store have other names.
+        || segment_files(dir).is_ok_and(|files| files.iter().any(|file| is_numbered(file)))
+}
+
+/// Returns whether a file has a name that a store gives to a segment.
+fn is_numbered(file: &str) -> bool {
+    let stem = Path::new(file).file_stem().and_then(|stem| stem.to_str());
+    stem.is_some_and(|stem| stem.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Lists the names of the segment files in a directory, in order.

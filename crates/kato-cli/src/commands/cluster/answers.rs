@@ -15,6 +15,7 @@ use super::planning::{check_reading, extend_plan, make_plan};
 use crate::byte_size::ByteSize;
 use crate::exit::bail_as;
 use crate::indexing;
+use crate::numbers::counted;
 use crate::source::SourceArgs;
 
 /// An answer, in words and as JSON.
@@ -105,10 +106,10 @@ async fn learn(
     let (is_now, marker) = (done.by_this_call(), done.into_inner());
     let bytes: u64 = marker.levels.iter().map(|level| level.file.bytes).sum();
     let text = format!(
-        "task {task} {}: {} documents, {} tokens, {bytes} bytes",
+        "task {task} {}: {}, {}, {bytes} bytes",
         when(is_now),
-        marker.counters.documents,
-        marker.counters.tokens
+        counted(marker.counters.documents, "document"),
+        counted(marker.counters.tokens, "token")
     );
     Ok((text, answer(is_now, &marker)))
 }
@@ -143,8 +144,9 @@ async fn merge(cluster: &Cluster, pieces: Vec<(usize, u32)>, scratch: &Path) -> 
         let (is_now, marker) = (done.by_this_call(), done.into_inner());
         let patterns = marker.slice.summary.patterns();
         lines.push(format!(
-            "level {level}, range {range} {}: {patterns} patterns",
-            when(is_now)
+            "level {level}, range {range} {}: {}",
+            when(is_now),
+            counted(patterns, "pattern")
         ));
         values.push(answer(is_now, &marker));
     }
@@ -179,11 +181,12 @@ async fn publish(cluster: &Cluster, kb: &Path) -> Result<Answer> {
     let levels = record.levels.iter();
     let patterns: u64 = levels.map(|level| level.patterns).sum();
     let text = format!(
-        "{}: generation {}, {patterns} patterns of {} documents, {} tokens",
+        "{}: generation {}, {} of {}, {}",
         kb.display(),
         record.generation,
-        record.documents,
-        record.tokens
+        counted(patterns, "pattern"),
+        counted(record.documents, "document"),
+        counted(record.tokens, "token")
     );
     let mut value = answer(is_now, &record);
     let dir = kb.to_owned();
@@ -237,8 +240,9 @@ async fn gc(cluster: &Cluster, dry_run: bool, merged_inputs: bool) -> Result<Ans
     let garbage = cluster.gc(&options).await?;
     let would = if dry_run { "would remove" } else { "removed" };
     let text = format!(
-        "{would} {} objects, {} bytes",
-        garbage.objects, garbage.bytes
+        "{would} {}, {} bytes",
+        counted(garbage.objects, "object"),
+        garbage.bytes
     );
     Ok((text, serde_json::to_value(garbage)?))
 }
@@ -246,7 +250,7 @@ async fn gc(cluster: &Cluster, dry_run: bool, merged_inputs: bool) -> Result<Ans
 /// Describes how far a plan is.
 fn status_text(status: &ClusterStatus) -> String {
     let mut text = format!(
-        "generation {}: tasks {} of {} done, merges {} of {} done, ranges {} of {} sealed, {}\n{} documents, {} tokens, {} bytes of tasks, {} bytes merged, {} bytes sealed",
+        "generation {}: tasks {} of {} done, merges {} of {} done, ranges {} of {} sealed, {}\n{}, {}, {} bytes of tasks, {} bytes merged, {} bytes sealed",
         status.generation,
         status.tasks_done,
         status.tasks,
@@ -255,8 +259,8 @@ fn status_text(status: &ClusterStatus) -> String {
         status.ranges_sealed,
         status.ranges,
         if_published(status.published.is_some()),
-        status.documents,
-        status.tokens,
+        counted(status.documents, "document"),
+        counted(status.tokens, "token"),
         status.task_bytes,
         status.merged_bytes,
         status.sealed_bytes
@@ -287,9 +291,9 @@ fn status_text(status: &ClusterStatus) -> String {
 fn generation_text(summary: &GenerationSummary) -> String {
     let short: String = summary.plan.chars().take(16).collect();
     let mut text = format!(
-        "\ngeneration {} {short}: {} files, {}",
+        "\ngeneration {} {short}: {}, {}",
         summary.generation,
-        summary.files,
+        counted(summary.files, "file"),
         if_published(summary.published)
     );
     if !summary.tags.is_empty() {
@@ -325,10 +329,12 @@ fn number_of(named: Option<u32>, question: &str) -> Result<u32> {
         return Ok(number);
     }
     for variable in ["JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID"] {
-        if let Ok(value) = std::env::var(variable) {
-            return value
-                .parse()
-                .with_context(|| format!("{variable} is {value:?} and no number"));
+        let value = std::env::var(variable).unwrap_or_default();
+        if !value.is_empty() {
+            let Ok(number) = value.parse() else {
+                bail_as!(Usage, "{variable} is {value:?} and no number");
+            };
+            return Ok(number);
         }
     }
     bail_as!(

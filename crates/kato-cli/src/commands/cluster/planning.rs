@@ -13,7 +13,7 @@ use serde_json::json;
 use super::answers::{Answer, on_another_thread, when};
 use crate::exit::bail_as;
 use crate::learning::{LearningArgs, RecordingArgs};
-use crate::numbers::share;
+use crate::numbers::{counted, share};
 use crate::patience::patiently;
 use crate::remote;
 use crate::source::{SOURCE_HELP, Source, SourceArgs};
@@ -190,10 +190,11 @@ fn planned(done: Completed<Plan>) -> Answer {
     };
     let merges = plan.levels() as u64 * u64::from(plan.ranges().count());
     let text = format!(
-        "planned generation {} {}: {} tasks by {cut}, {merges} merges",
+        "planned generation {} {}: {} by {cut}, {}",
         plan.generation(),
         when(is_now),
-        plan.tasks()
+        counted(plan.tasks(), "task"),
+        counted(merges, "merge")
     );
     let value = json!({
         "done": when(is_now),

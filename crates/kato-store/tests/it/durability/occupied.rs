@@ -154,3 +154,16 @@ fn files_of_the_user_stay() {
     EmbeddedStore::open(dir.path()).unwrap();
     assert!(note.exists());
 }
+
+#[test]
+fn segments_of_others_are_no_knowledge_base() {
+    let dir = tempfile::tempdir().unwrap();
+    let segments = dir.path().join("segments");
+    fs::create_dir(&segments).unwrap();
+    // As the store of a cluster names them.
+    fs::write(segments.join("2e65a003c52f4958.000000.seg"), "").unwrap();
+    assert!(!EmbeddedStore::exists(dir.path()));
+    // Without its manifests a store's own are what is left of it.
+    fs::write(segments.join("0000000003.seg"), "").unwrap();
+    assert!(EmbeddedStore::exists(dir.path()));
+}
