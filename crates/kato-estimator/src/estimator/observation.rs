@@ -77,7 +77,7 @@ impl<'a> Observation<'a> {
         let total = |sizes: &Vec<f64>| sizes.iter().sum::<f64>();
         let highest = (0..sets.len()).max_by(|&a, &b| total(&all[a]).total_cmp(&total(&all[b])));
         let high = highest.map_or_else(|| size.clone(), |at| sizes(&calls, Some(&high), &sets[at]));
-        let n_segments = sets.iter().map(|set| number(set)).sum::<u64>() / sets.len().max(1) as u64;
+        let n_segments = sets.iter().map(number).sum::<u64>() / sets.len().max(1) as u64;
         let contents = self.contents(&calls);
         let mut level_estimates = Vec::with_capacity(figures.len());
         for (level, (evidence, figure)) in self.calibration.levels.iter().zip(&figures).enumerate()
