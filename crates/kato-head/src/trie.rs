@@ -206,15 +206,20 @@ impl Trie {
         length: usize,
         mut each: impl FnMut(u32, &BothSums) -> Result<(), E>,
     ) -> Result<(), E> {
-        let n_contexts = match length.checked_sub(1) {
-            None => 1,
-            Some(level) => self.levels[level].n_sealed(),
+        let mut add = |context: u32| {
+            let sealed = self.sealed_followers(length, context);
+            each(context, &self.levels[length].sums(sealed, context))
+        };
+        let Some(contexts) = length.checked_sub(1) else {
+            return match self.is_summed(length, ROOT) {
+                true => add(ROOT),
+                false => Ok(()),
+            };
         };
         // Ids have 32 bits.
-        for context in 0..n_contexts as u32 {
-            if self.is_summed(length, context) {
-                let sealed = self.sealed_followers(length, context);
-                each(context, &self.levels[length].sums(sealed, context))?;
+        for (context, n_followers) in (0u32..).zip(self.levels[contexts].sealed_n_children()) {
+            if n_followers as usize > FEW {
+                add(context)?;
             }
         }
         Ok(())

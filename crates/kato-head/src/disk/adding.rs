@@ -176,7 +176,7 @@ pub const WRITTEN_TOKENS: u64 = 1_000_000;
 /// Returns whether whoever has changed a store is to write its counts again: somebody has asked for them, as
 /// there are some of a part of what it holds, nobody else writes to it, and the rest is more than can be
 /// counted in a moment when they are opened. Where there are none they are left to the first question:
-/// counting takes several times as long as learning.
+/// counting takes longer than learning.
 #[must_use]
 pub fn is_due(store: &EmbeddedStore) -> bool {
     let Ok(content) = content_of(store) else {

@@ -15,7 +15,9 @@ pub(super) struct Batches {
     scratch: PathBuf,
     pub(super) windows: Windows,
     most_windows: usize,
-    sorting: Option<JoinHandle<Result<Run, CountsError>>>,
+    sorting: Option<JoinHandle<Result<(Run, Windows), CountsError>>>,
+    /// The memory of a batch that was written.
+    spare: Option<Windows>,
     runs: Vec<Run>,
     n_begun: usize,
 }
@@ -29,6 +31,7 @@ impl Batches {
             windows: Windows::new(packing),
             most_windows: most_windows.clamp(*WINDOWS.start(), *WINDOWS.end()),
             sorting: None,
+            spare: None,
             runs: Vec::new(),
             n_begun: 0,
         }
@@ -39,22 +42,26 @@ impl Batches {
             return Ok(());
         }
         self.wait()?;
-        let empty = Windows::new(self.windows.packing());
+        let spare = self.spare.take();
+        let empty = spare.unwrap_or_else(|| Windows::new(self.windows.packing()));
         let mut windows = std::mem::replace(&mut self.windows, empty);
         let (scratch, number) = (self.scratch.clone(), self.n_begun);
         self.n_begun += 1;
         self.sorting = Some(std::thread::spawn(move || {
             windows.sort();
-            runs::write(&scratch, number, &windows)
+            let run = runs::write(&scratch, number, &windows)?;
+            windows.clear();
+            Ok((run, windows))
         }));
         Ok(())
     }
 
     fn wait(&mut self) -> Result<(), CountsError> {
         if let Some(sorting) = self.sorting.take() {
-            let run = sorting.join();
-            self.runs
-                .push(run.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+            let sorted = sorting.join();
+            let (run, windows) = sorted.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            self.runs.push(run);
+            self.spare = Some(windows);
         }
         Ok(())
     }

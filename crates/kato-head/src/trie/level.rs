@@ -216,6 +216,18 @@ impl Level {
         starts.get(place) as usize..starts.get(place + 1) as usize
     }
 
+    /// Returns how many followers each n-gram has in the columns of the next order.
+    pub(crate) fn sealed_n_children(&self) -> impl Iterator<Item = u32> {
+        let starts = self.starts.read();
+        let mut start = starts.get(0);
+        (1..self.starts.len()).map(move |place| {
+            let end = starts.get(place);
+            let n_children = end.wrapping_sub(start);
+            start = end;
+            n_children
+        })
+    }
+
     /// Returns the place of a symbol in a sorted range, looking near its beginning first.
     pub(crate) fn find_from(&self, range: Range<usize>, symbol: u32) -> Option<usize> {
         let (start, end) = (range.start, range.end);

@@ -145,6 +145,11 @@ impl Windows {
         self.packed.len()
     }
 
+    /// Forgets all windows.
+    pub(crate) fn clear(&mut self) {
+        self.packed.clear();
+    }
+
     /// Adds all windows of a run of symbols.
     pub(crate) fn run(&mut self, run: &[u32], times: u32) {
         let mut window = 0;
