@@ -33,7 +33,8 @@
 //! Start with [`build()`], which writes the index of a store beside it, and [`open`], which finds it.
 //!
 //! * [`StoreIndex`] has a [`FrozenIndex`] for every node; [`StoreIndex::check`] reads all of it.
-//! * [`keep`] builds it where that is worth it: [`IndexPolicy`] says where.
+//! * [`keep`] builds it where that is worth it: [`IndexPolicy`] says where, and [`expected_bytes`] how large it
+//!   will be.
 //! * [`find`] also tells of damage, for those who serve; [`remove_stale`] removes what is of no use.
 //! * [`BuildOptions`] has the memory that building may take, and what ends it, [`BuildReport`] what
 //!   came of it.
@@ -53,5 +54,5 @@ mod writing;
 
 pub use error::IndexFileError;
 pub use open::{FoundIndex, StoreIndex, find, open};
-pub use policy::{IndexPolicy, LOADED_PATTERNS, keep, spare};
+pub use policy::{IndexPolicy, LOADED_PATTERNS, expected_bytes, keep, spare};
 pub use writing::{BuildOptions, BuildProgress, BuildReport, build, remove_stale};

@@ -47,6 +47,15 @@ impl IndexPolicy {
     }
 }
 
+/// Bytes of an index for each pattern of any level, as measured for text (docs/benchmarks.md).
+const BYTES_A_PATTERN: u64 = 78;
+
+/// Returns the bytes that an index of so many patterns of all levels takes, about, where they are of text.
+#[must_use]
+pub const fn expected_bytes(n_patterns: u64) -> u64 {
+    n_patterns.saturating_mul(BYTES_A_PATTERN)
+}
+
 /// Writes the index of what a store holds now where that is [due](IndexPolicy::is_due); `None` where it
 /// is not.
 ///

@@ -213,12 +213,12 @@ impl NumbersView<'_> {
     /// Reads the head of a number's block; that of zeros where it is damaged or not there.
     #[inline]
     fn block(self, idx: usize) -> Block {
-        let head: [u8; HEAD] = self.column.array(self.head(idx));
+        let head = u128::from_le_bytes(self.column.array(self.head(idx)));
         let block = Block {
-            base: word(&head[..6]),
-            slope: word(&head[6..10]),
-            at: (word(&head[10..15]) as usize).saturating_mul(UNIT * 8),
-            n_bits: usize::from(head[15]),
+            base: head as u64 & MASK,
+            slope: u64::from((head >> 48) as u32),
+            at: (((head >> 80) as u64 & ((1 << 40) - 1)) as usize).saturating_mul(UNIT * 8),
+            n_bits: (head >> 120) as usize,
         };
         if block.n_bits > MOST_BITS {
             // Only a file that was written so has distances of more bits.
@@ -251,14 +251,6 @@ impl Block {
     const fn bit_of(&self, idx: usize) -> usize {
         self.at.saturating_add(idx % BLOCK_NUMBERS * self.n_bits)
     }
-}
-
-/// Returns the number in some bytes.
-#[inline]
-fn word(bytes: &[u8]) -> u64 {
-    let mut word = [0; 8];
-    word[..bytes.len()].copy_from_slice(bytes);
-    u64::from_le_bytes(word)
 }
 
 #[cfg(test)]

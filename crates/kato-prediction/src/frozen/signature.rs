@@ -13,7 +13,7 @@
 pub const LONGEST_SIGNED: usize = 9;
 
 /// Ranks of a list without signatures, at most: so few are read as soon as they are passed over.
-pub const LONGEST_UNSIGNED_LIST: usize = 256;
+pub const LONGEST_UNSIGNED_LIST: usize = 128;
 
 /// Most bits of one symbol; more would only make the tables by which they are looked up larger.
 const MOST_HASH_BITS: u32 = 10;

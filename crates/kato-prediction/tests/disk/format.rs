@@ -381,7 +381,7 @@ impl Node {
                 }
             };
             for (known, (ranks, signatures)) in lists {
-                let is_long = ranks.len() > 256;
+                let is_long = ranks.len() > 128;
                 assert_eq!(signatures.len(), if is_long { ranks.len() } else { 0 });
                 for (rank, signature) in ranks.into_iter().zip(signatures) {
                     let pattern = &symbols[rank as usize];
@@ -486,7 +486,7 @@ fn unpack(bytes: &[u8], is_signed: bool) -> List {
         }
     }
     assert!(n_ranks > 1);
-    let signature_bytes = if is_signed && n_ranks > 256 { 4 } else { 0 };
+    let signature_bytes = if is_signed && n_ranks > 128 { 4 } else { 0 };
     assert_eq!(signatures.len(), n_ranks * signature_bytes);
     (ranks, numbers(signatures, 4))
 }
