@@ -6,7 +6,7 @@ use kato_model::KatoGeneration;
 
 use crate::bounds::BoundRules;
 use crate::cancel::{Cancel, Cancelled};
-use crate::events::{EventBounds, EventSymbols, read_ends};
+use crate::events::{EventBounds, EventSymbols, read_ends, symbols_of_events};
 use crate::filter::FilterChain;
 use crate::fuzzy::{FuzzyMatcher, FuzzySymbol};
 use crate::index::{Hidden, PatternIndex};
@@ -269,24 +269,23 @@ impl<'a> Candidates<'a> {
     /// blocks were summarised last.
     #[inline]
     fn present_by_position(&mut self, event_lengths: Option<&[u32]>) -> Result<usize, Cancelled> {
-        let has_choice = self.matcher.may_have_choice(self.summary.n_matched);
-        let (mut first, mut last) = (self.summary.start, self.summary.end - 1);
-        if !has_choice && event_lengths.is_none() {
-            return Ok(last + 1 - first);
+        let (first, last) = (self.summary.start, self.summary.end - 1);
+        if !self.matcher.has_choice(self.summary.n_matched) {
+            return Ok(event_lengths.map_or(last + 1 - first, |lengths| {
+                symbols_of_events(lengths, first, last)
+            }));
         }
         read_ends(event_lengths.unwrap_or_default(), &mut self.event_ends);
         let ends = event_lengths.map(|_| &*self.event_ends);
         let events = EventBounds::new(ends);
-        if has_choice {
-            self.matcher.read_pairs(&mut self.pairs);
-            let pattern = EventSymbols {
-                symbols: &self.symbols,
-                events,
-            };
-            let state = self.state.in_events();
-            refine(pattern, state, &mut self.pairs, self.cancel)?;
-            (first, last) = ends_of(&self.pairs);
-        }
+        self.matcher.read_pairs(&mut self.pairs);
+        let pattern = EventSymbols {
+            symbols: &self.symbols,
+            events,
+        };
+        let state = self.state.in_events();
+        refine(pattern, state, &mut self.pairs, self.cancel)?;
+        let (first, last) = ends_of(&self.pairs);
         Ok(events.range_of(last).end - events.range_of(first).start)
     }
 
@@ -299,7 +298,7 @@ impl<'a> Candidates<'a> {
         let summary = self.matcher.summarize_blocks(self.cancel)?;
         self.matcher.read_pairs(&mut self.pairs);
         let is_by_position = self.by_position();
-        if is_by_position && self.matcher.may_have_choice(summary.n_matched) {
+        if is_by_position && self.matcher.has_choice(summary.n_matched) {
             let state = self.state.in_events();
             refine(pattern, state, &mut self.pairs, self.cancel)?;
         }

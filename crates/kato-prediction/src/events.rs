@@ -58,3 +58,20 @@ pub(crate) fn read_ends(lengths: &[u32], ends: &mut Vec<usize>) {
         Some(*end)
     }));
 }
+
+/// Returns the number of symbols in the events of these lengths from the one that holds the place `first` to
+/// the one that holds `last`.
+#[inline]
+pub(crate) fn symbols_of_events(lengths: &[u32], first: usize, last: usize) -> usize {
+    let (mut start, mut end) = (0, 0);
+    for &length in lengths {
+        if end <= first {
+            start = end;
+        }
+        end += length as usize;
+        if end > last {
+            break;
+        }
+    }
+    end - start
+}

@@ -143,11 +143,11 @@ impl<'a> Matcher<'a> {
     }
 
     /// Returns whether a symbol of the blocks that were summarised last, which hold `n_matched`, is also
-    /// elsewhere in pattern or state. May be true where it is not.
+    /// elsewhere in pattern or state, so that a match might move there.
     #[inline]
-    pub(crate) fn may_have_choice(&self, n_matched: usize) -> bool {
-        if self.pattern.is_some() {
-            return true;
+    pub(crate) fn has_choice(&self, n_matched: usize) -> bool {
+        if let Some(pattern) = &self.pattern {
+            return self.has_long_choice(pattern, n_matched);
         }
         // Most often everything that pattern and state have in common is matched.
         let n_common = self.rows.iter().filter(|&&row| row != 0).count();
@@ -166,6 +166,19 @@ impl<'a> Matcher<'a> {
             _ => all | row,
         });
         n_places > n_matched || all & !matched != 0
+    }
+
+    /// Returns what [`has_choice`](Self::has_choice) does for sequences that are too long for words.
+    fn has_long_choice(&self, pattern: &[SymbolId], n_matched: usize) -> bool {
+        let blocks = self.blocks.iter();
+        let places = blocks.flat_map(|block| block.pattern_start..block.pattern_end());
+        let mut matched: Vec<SymbolId> = places.map(|place| pattern[place]).collect();
+        matched.sort_unstable();
+        let count = |symbols: &[SymbolId]| {
+            let is_matched = |symbol: &&SymbolId| matched.binary_search(symbol).is_ok();
+            symbols.iter().filter(is_matched).count()
+        };
+        count(pattern) > n_matched || count(self.observed()) > n_matched
     }
 
     /// Replaces `pairs` by the matches of the blocks that were summarised last, at their positions in the

@@ -31,7 +31,8 @@ pub(crate) fn ends_of(pairs: &[Pair]) -> (usize, usize) {
     (place(pairs.first()), place(pairs.last()))
 }
 
-/// Moves pairs to equal symbols until none moves any more.
+/// Moves pairs to equal symbols until none moves any more; none does unless the matcher
+/// [has a choice](crate::matcher::Matcher::has_choice).
 ///
 /// A pass looks at the pairs in order, and the first that moves ends it. Pairs stay in order of both
 /// sides, their number and symbols stay, and as many passes as KATO makes at most are made.
@@ -41,9 +42,6 @@ pub(crate) fn refine(
     pairs: &mut [Pair],
     cancel: &Cancel,
 ) -> Result<(), Cancelled> {
-    if !has_choice(pattern.symbols, state.symbols, pairs) {
-        return Ok(());
-    }
     let most_passes = pairs.len().saturating_mul(pairs.len()).saturating_add(2);
     for _ in 0..most_passes {
         let mut has_moved = false;
@@ -61,18 +59,6 @@ pub(crate) fn refine(
     Ok(())
 }
 
-/// Returns whether a symbol of some pair is anywhere that no pair uses.
-fn has_choice(pattern: &[SymbolId], state: &[SymbolId], pairs: &[Pair]) -> bool {
-    let mut matched: Vec<SymbolId> = pairs.iter().map(|pair| pattern[pair.place]).collect();
-    matched.sort_unstable();
-    let n_matched = matched.len();
-    let count = |symbols: &[SymbolId]| {
-        let is_matched = |symbol: &&SymbolId| matched.binary_search(symbol).is_ok();
-        symbols.iter().filter(is_matched).count()
-    };
-    count(pattern) > n_matched || count(state) > n_matched
-}
-
 /// Moves one pair, if it is to move.
 fn move_pair(
     pattern: EventSymbols<'_>,
@@ -82,14 +68,20 @@ fn move_pair(
 ) -> bool {
     let place = |pair: &Pair| pair.place;
     let position = |pair: &Pair| pair.position;
-    let on_state = mates(pairs, k, state.events, position);
-    let found = match on_state.is_empty() {
-        false => with_most_mates(pattern, pairs, k, &on_state, place),
-        true => tighter(pattern, pairs, k),
-    };
-    if let Some(found) = found {
-        pairs[k].place = found;
-        return true;
+    // Most have nowhere to go.
+    if free_places(pattern, pairs, k, &place).next().is_some() {
+        let on_state = mates(pairs, k, state.events, position);
+        let found = match on_state.is_empty() {
+            false => with_most_mates(pattern, pairs, k, &on_state, place),
+            true => tighter(pattern, pairs, k),
+        };
+        if let Some(found) = found {
+            pairs[k].place = found;
+            return true;
+        }
+    }
+    if free_places(state, pairs, k, &position).next().is_none() {
+        return false;
     }
     let on_pattern = mates(pairs, k, pattern.events, place);
     let found = with_most_mates(state, pairs, k, &on_pattern, position);
