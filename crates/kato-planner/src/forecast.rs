@@ -42,6 +42,7 @@ impl Forecast {
     }
 
     /// Returns the quantities with their names.
+    #[cfg(feature = "history")]
     pub(crate) fn values(&self) -> [(&'static str, Option<ForecastValue>); 3] {
         [
             ("seconds", self.seconds),
