@@ -196,11 +196,11 @@ pub fn rarefied(
             .map(|&sample| drawn.sample_ids()[sample].clone()),
     );
     if held.is_empty() {
-        return Err(MicrobesError::TooFewSamples {
-            what: "the table is made ready",
-            n: 0,
-            least: 1,
-            advice: "lower `--depth`, or take all counts with `--depth 0`",
+        let [_, median, deepest] = depths(table);
+        return Err(MicrobesError::TooShallow {
+            depth: options.depth,
+            median,
+            deepest,
         });
     }
     let table_left = with_held_features(&drawn.select(&held));
@@ -213,6 +213,16 @@ pub fn rarefied(
         tokens: TokenReport::default(),
     };
     Ok((table_left, report))
+}
+
+/// Returns the counts of the shallowest, the middle and the deepest sample of a table; zeros where it has none.
+#[must_use]
+pub fn depths(table: &Table) -> [f64; 3] {
+    let totals = (0..table.n_samples()).map(|s| table.sample(s).map(|(_, count)| count).sum());
+    let mut totals: Vec<f64> = totals.collect();
+    totals.sort_by(f64::total_cmp);
+    let n = totals.len();
+    [0, n / 2, n.saturating_sub(1)].map(|at| totals.get(at).copied().unwrap_or(0.0))
 }
 
 /// Leaves out the features that no sample holds.

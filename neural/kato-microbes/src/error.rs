@@ -76,6 +76,18 @@ pub enum MicrobesError {
         /// The value.
         value: String,
     },
+    /// No sample holds as many counts as are to be drawn.
+    #[error(
+        "no sample holds {depth} counts; half of them hold {median} or more, and the deepest {deepest}: lower `--depth`, or take all counts with `--depth 0`"
+    )]
+    TooShallow {
+        /// The counts of each sample that were asked for.
+        depth: u64,
+        /// What the middle sample holds.
+        median: f64,
+        /// What the deepest one holds.
+        deepest: f64,
+    },
     /// There are too few samples left.
     #[error("{what}: {n} samples are left, and {least} are needed; {advice}")]
     TooFewSamples {
@@ -161,6 +173,7 @@ impl MicrobesError {
                 _ => ErrorClass::Other,
             },
             Self::NoSequences { .. }
+            | Self::TooShallow { .. }
             | Self::AbsentSequences { .. }
             | Self::Line { .. }
             | Self::TooFewSamples { .. }

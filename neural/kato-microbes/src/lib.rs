@@ -34,7 +34,7 @@ mod trained;
 pub mod training;
 pub mod work;
 
-pub use community::{CommunityOptions, CommunityReport, Microbes, rarefied};
+pub use community::{CommunityOptions, CommunityReport, Microbes, depths, rarefied};
 pub use error::MicrobesError;
 pub use model::{
     CategoryFusion, Encoded, EncodedSequences, Encoder, Microformer, Predicted, Predictor,

@@ -14,7 +14,7 @@ use crate::error::MicrobesError;
 
 pub use loss::{LossOptions, Masking, TargetLoss};
 pub use model::{Fusion, Head, ModelOptions, Selection};
-pub use training::{BestBy, SplitOptions, TrainingOptions};
+pub use training::{Attention, BestBy, SplitOptions, TrainingOptions};
 
 /// The settings of a run: one table of the file each. What the file does not name has its default;
 /// a name that there is not is an error.

@@ -8,12 +8,14 @@ mod block;
 mod decoder;
 mod encoder;
 mod layers;
+mod recomputed;
 mod tensors;
 mod workspace;
 
 pub(crate) use block::{BlockCall, block};
 pub(crate) use decoder::{Attending, DecoderCall, decode};
 pub(crate) use encoder::{EncoderCall, encode_all, encode_last};
+pub(crate) use recomputed::recomputed;
 pub(crate) use workspace::Pool;
 
 use burn::backend::{Autodiff, Flex};
@@ -41,6 +43,11 @@ pub(crate) fn form<const D: usize>(weight: &Tensor<D>, pass: &Pass) -> Option<Fo
     if !pass.is_fused() || pass.precision() == Precision::F16 {
         return None;
     }
+    form_of(weight)
+}
+
+/// Returns how a tensor of the back end flex is kept; `None` where it is on another one.
+pub(crate) fn form_of<const D: usize>(weight: &Tensor<D>) -> Option<Form> {
     // Asked of a tensor, as a device says only its kind and not whether a graph lies above.
     if weight.clone().try_into_primitive::<Flex>().is_ok() {
         return Some(Form::Plain);

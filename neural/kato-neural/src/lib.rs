@@ -21,6 +21,7 @@ pub use burn;
 pub use draws::Draws;
 pub use error::{BoxError, Error};
 pub use initialize::{Initializer, parameter};
+pub use kato_kernels::AttentionForm;
 pub use optimizer::{
     Adam, AdamOptions, AdamStep, AdamUpdate, Decay, GlobalNorm, Group, global_norm,
 };

@@ -1,6 +1,7 @@
 //! What a forward pass is told: whether it trains, its place in the run, its number format.
 
 use burn::tensor::{DType, FloatDType, Tensor};
+use kato_kernels::AttentionForm;
 
 use crate::Draws;
 use crate::draws::mix;
@@ -45,6 +46,8 @@ pub struct Pass {
     first_row: u64,
     training: bool,
     fused: bool,
+    recomputed: bool,
+    attention: AttentionForm,
     precision: Precision,
 }
 
@@ -59,6 +62,8 @@ impl Pass {
             first_row: 0,
             training: true,
             fused: true,
+            recomputed: false,
+            attention: AttentionForm::Tiled,
             precision: Precision::F32,
         }
     }
@@ -73,6 +78,8 @@ impl Pass {
             first_row: 0,
             training: false,
             fused: true,
+            recomputed: false,
+            attention: AttentionForm::Tiled,
             precision: Precision::F32,
         }
     }
@@ -97,6 +104,33 @@ impl Pass {
     pub const fn with_plain_operations(mut self) -> Self {
         self.fused = false;
         self
+    }
+
+    /// Keeps inputs of transformer blocks alone and computes the rest anew on the way back, also where a block
+    /// is computed in Burn's own operations; fused blocks always do. It takes the back end flex.
+    #[must_use]
+    pub const fn with_recomputed_blocks(mut self) -> Self {
+        self.recomputed = true;
+        self
+    }
+
+    /// Says what attention of fused transformer blocks keeps of a sequence on its way back.
+    #[must_use]
+    pub const fn with_attention(mut self, form: AttentionForm) -> Self {
+        self.attention = form;
+        self
+    }
+
+    /// Whether blocks in Burn's own operations keep their inputs alone.
+    #[must_use]
+    pub const fn recomputes_blocks(&self) -> bool {
+        self.recomputed
+    }
+
+    /// What attention of fused transformer blocks keeps.
+    #[must_use]
+    pub const fn attention(&self) -> AttentionForm {
+        self.attention
     }
 
     /// Whether whole sequences may be computed as one node.

@@ -11,12 +11,22 @@ use serde_json::Value;
 use super::cli::BenchItemsArguments;
 
 /// Arguments that switch an item, and what it is called.
-const ITEMS: [(&str, &[&str]); 12] = [
+const ITEMS: [(&str, &[&str]); 14] = [
     ("all defaults", &[]),
     ("bf16 products", &["--precision", "bf16"]),
+    ("operation by operation", &["--set", "training.fused=false"]),
     (
         "operation by operation, all results kept",
-        &["--set", "training.fused=false"],
+        &[
+            "--set",
+            "training.fused=false",
+            "--set",
+            "training.recompute=false",
+        ],
+    ),
+    (
+        "attention that keeps all probabilities",
+        &["--set", "training.attention=plain"],
     ),
     ("no worker", &["--set", "training.workers=0"]),
     ("four workers", &["--set", "training.workers=4"]),

@@ -2,7 +2,7 @@
 
 use kato_advice::ErrorClass;
 use kato_microbes::metadata::{Column, Metadata};
-use kato_microbes::{CommunityReport, Microbes, MicrobesError, rarefied};
+use kato_microbes::{CommunityReport, Microbes, MicrobesError, depths, rarefied};
 use kato_neural::program::{CommandFailure, HasClass, say, say_json};
 use kato_unifrac::newick::NewickOptions;
 use kato_unifrac::{Table, Tree};
@@ -28,6 +28,8 @@ struct Found {
     samples: usize,
     features: usize,
     counts: usize,
+    /// Of the shallowest, the middle and the deepest sample.
+    counts_a_sample: [f64; 3],
     findings: Vec<String>,
     community: Option<CommunityReport>,
     columns: Vec<Column>,
@@ -43,6 +45,7 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<(), CommandFailure> {
         samples: table.n_samples(),
         features: table.n_features(),
         counts: table.n_entries(),
+        counts_a_sample: depths(&table),
         findings: Vec::new(),
         community: None,
         columns: Vec::new(),
@@ -69,6 +72,10 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<(), CommandFailure> {
         Err(error @ MicrobesError::NoSequences { .. }) => {
             found.findings.push(format!("note, {error}"));
             found.community = Some(rarefied(&table, &options)?.1);
+        }
+        Err(error @ MicrobesError::TooShallow { .. }) => {
+            found.findings.push(error.to_string());
+            found.fits = false;
         }
         Err(error) => return Err(error.into()),
     }
@@ -101,10 +108,14 @@ fn say_found(found: &Found) -> Result<(), CommandFailure> {
         samples,
         features,
         counts,
+        counts_a_sample: [shallowest, middle, deepest],
         ..
     } = found;
     say(format_args!(
         "table: {samples} samples, {features} features, {counts} counts other than 0"
+    ))?;
+    say(format_args!(
+        "counts: {shallowest} in the shallowest sample, {middle} in the middle one, {deepest} in the deepest"
     ))?;
     if let Some(report) = &found.community {
         let CommunityReport {

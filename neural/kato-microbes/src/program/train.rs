@@ -82,13 +82,18 @@ pub(crate) fn train(
     let told = categories(columns, &metadata, sample_ids)?;
     (settings.model.categorical, microbes.categories) = (told.columns, told.of);
     let work = Work::from_target(microbes, target);
-    begin(
-        &arguments.run,
-        settings,
-        work,
-        arguments.pretrained.as_deref(),
-        stop,
-    )
+    let pretrained = arguments.pretrained.as_deref();
+    let ended = begin(&arguments.run, settings, work, pretrained, stop)?;
+    let run = &arguments.run;
+    if ended == Ended::Done && !(run.dry_run || run.find_batch) {
+        tell(format_args!(
+            "the forest to beat: `kato-microbes baseline {} --metadata {} --column {}`, with the depth of the run",
+            arguments.table.display(),
+            arguments.target.metadata.display(),
+            arguments.target.column
+        ));
+    }
+    Ok(ended)
 }
 
 /// Goes on with a run.

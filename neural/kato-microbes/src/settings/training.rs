@@ -2,7 +2,7 @@
 
 use kato_gradient::Goal;
 use kato_gradient::schedule::{Schedule, ScheduleSettings, WarmupCosine};
-use kato_neural::Precision;
+use kato_neural::{AttentionForm, Precision};
 use serde::{Deserialize, Serialize};
 
 use crate::error::MicrobesError;
@@ -95,6 +95,27 @@ impl BestBy {
     }
 }
 
+/// What attention keeps of a sequence on its way back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Attention {
+    /// Nothing, or probabilities that stay in the processor's cache: memory is linear in the length. The default.
+    #[default]
+    Tiled,
+    /// All probabilities.
+    Plain,
+}
+
+impl From<Attention> for AttentionForm {
+    fn from(form: Attention) -> Self {
+        match form {
+            Attention::Tiled => Self::Tiled,
+            Attention::Plain => Self::Plain,
+        }
+    }
+}
+
 /// How the model is trained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -141,9 +162,13 @@ pub struct TrainingOptions {
     /// several replicas, the bound is each one's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens_at_once: Option<usize>,
-    /// Whether each block is one operation that keeps its inputs alone and computes the rest anew on the
-    /// way back; it is by default. Off, each of its operations is one of Burn's, and keeps its result.
+    /// Whether each block is one operation; it is by default. Off, each of its operations is one of Burn's.
     pub fused: bool,
+    /// Whether a block keeps its inputs alone and computes the rest anew on the way back; it does by default, and
+    /// a fused one always. It changes nothing but the order in which some gradients are added.
+    pub recompute: bool,
+    /// What attention of fused blocks keeps of a sequence on its way back. It changes no bit.
+    pub attention: Attention,
     /// Threads that make batches while training goes on; 1 by default, 0 for none. The batches are the
     /// same for any number.
     pub workers: usize,
@@ -174,6 +199,8 @@ impl Default for TrainingOptions {
             sharded: false,
             max_tokens_at_once: None,
             fused: true,
+            recompute: true,
+            attention: Attention::default(),
             workers: 1,
             prefetch: 2,
             save_steps: 0,
@@ -238,6 +265,15 @@ impl TrainingOptions {
                 "training.clip",
                 &self.clip,
                 "above 0",
+            ));
+        }
+        if self.fused && !self.recompute {
+            let expected =
+                "true, or `training.fused=false` beside it: fused blocks keep their inputs alone";
+            return Err(MicrobesError::setting(
+                "training.recompute",
+                &false,
+                expected,
             ));
         }
         // Half precision needs a loss scale, which nothing here would gain from.

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use kato_neural::Pass;
 use kato_neural::burn::tensor::{Device, Tensor};
 use kato_neural::train::{Encoded as Codes, Gather, Loss, Share, Task};
+use kato_neural::{AttentionForm, Pass};
 
 use super::objective::{BatchTruth, Objective};
 use crate::batch::SampleBatch;
@@ -27,6 +27,8 @@ pub(crate) struct Learning {
     /// Whether a step may be encoded in parts, by replicas or one after another.
     is_parted: bool,
     fused: bool,
+    recompute: bool,
+    attention: AttentionForm,
     device: Device,
 }
 
@@ -38,14 +40,22 @@ impl Learning {
             is_parted: settings.training.replicas > 1
                 || settings.training.max_tokens_at_once.is_some(),
             fused: settings.training.fused,
+            recompute: settings.training.recompute,
+            attention: settings.training.attention.into(),
             device,
         }
     }
 
     /// Returns a pass with the operations of the settings.
     const fn pass(&self, pass: &Pass) -> Pass {
+        let pass = pass.with_attention(self.attention);
+        let pass = if self.recompute {
+            pass.with_recomputed_blocks()
+        } else {
+            pass
+        };
         if self.fused {
-            *pass
+            pass
         } else {
             pass.with_plain_operations()
         }

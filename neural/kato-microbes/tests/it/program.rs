@@ -75,6 +75,20 @@ fn a_community_is_made_checked_compared_and_predicted() -> Done {
         (&true.into(), &24.into())
     );
     assert_eq!(found["columns"][1]["kind"], "categorical");
+    let deepest = found["counts_a_sample"][2].clone();
+    assert!(deepest.as_f64() >= Some(200.0), "{found}");
+    // Deeper than any sample: what they hold is told with the rest.
+    let check = run(
+        at,
+        &["check", "c/table.biom", "--metadata", "c/metadata.tsv"],
+    )?;
+    let said = String::from_utf8_lossy(&check.stdout);
+    assert_eq!(check.status.code(), Some(1));
+    assert!(
+        said.contains("5000 counts") && said.contains(": lower `--depth`"),
+        "{said}"
+    );
+    assert!(said.contains("column `deep`"), "{said}");
 
     let unifrac = |out: &str| {
         run(

@@ -16,9 +16,9 @@ use super::workspace::Lease;
 use super::{Form, Pool};
 
 /// Tensors of a block.
-const N_TENSORS: usize = 12;
+pub(super) const N_TENSORS: usize = 12;
 /// The rows, and they.
-const N_PARENTS: usize = N_TENSORS + 1;
+pub(super) const N_PARENTS: usize = N_TENSORS + 1;
 
 /// What a block runs over.
 pub(crate) struct BlockCall<'a> {

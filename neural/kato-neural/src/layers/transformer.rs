@@ -7,6 +7,8 @@ mod plain;
 mod pooling;
 mod valid;
 
+use std::sync::Arc;
+
 use burn::module::Module;
 use burn::tensor::Tensor;
 use kato_kernels::{BlockOptions, TransformerBlock};
@@ -114,12 +116,24 @@ impl Transformer {
                 })
             }
             None => {
-                let plain = Plain::new(self, &rows, lengths, pass);
+                let shape = (self.n_heads, self.dropout, self.stream);
+                let plain = Plain::new(shape, &rows, lengths, pass);
                 // Once is enough: blocks leave zeros behind an end.
                 let rows = plain.covered(rows);
                 let blocks = self.layers.iter().enumerate();
+                let has_graph = fused::form_of(&rows) == Some(fused::Form::Graph);
                 blocks.fold(rows, |rows, (number, layer)| {
-                    plain.block(layer, number as u32, rows)
+                    let number = number as u32;
+                    if !(pass.recomputes_blocks() && has_graph) {
+                        return plain.block(layer, number, rows);
+                    }
+                    let (lengths, pass) = (lengths.to_vec(), *pass);
+                    let compute = move |rows: Tensor<3>, weights: [Tensor<1>; 12]| {
+                        // Anew, as it belongs to the graph of its rows, or to none.
+                        let plain = Plain::new(shape, &rows, &lengths, &pass);
+                        plain.block(&TransformerLayer::from_flat(weights), number, rows)
+                    };
+                    fused::recomputed(rows, layer.flat(), Arc::new(compute))
                 })
             }
         };
@@ -136,6 +150,7 @@ impl Transformer {
         BlockOptions::new(width, self.n_heads)
             .with_hidden(n_hidden)
             .with_dropout(self.dropout as f32)
+            .with_attention(pass.attention())
             .with_precision(fused::precision(pass))
     }
 }

@@ -8,7 +8,7 @@ use kato_neural::layers::{
     AttentionPooling, Positions, Transformer, TransformerOptions, Valid, embedding,
     sinusoidal_positions,
 };
-use kato_neural::{Initializer, Pass, Precision};
+use kato_neural::{AttentionForm, Initializer, Pass, Precision};
 
 use crate::recurrent::{gap, numbers};
 use crate::support::device;
@@ -106,6 +106,38 @@ fn assert_close(found: &[Vec<f64>], expected: &[Vec<f64>], bound: f64, what: &st
         let gap = gap(found, expected);
         assert!(gap < bound, "{what}: tensor {at}, {gap}");
     }
+}
+
+#[test]
+fn plain_blocks_that_keep_their_inputs_alone_have_the_same_gradients() {
+    let mask = mask();
+    for valid in [Valid::All, Valid::Lengths(&LENGTHS), Valid::Mask(&mask)] {
+        for precision in [Precision::F32, Precision::Bf16] {
+            let net = net(3, 0.3, &device());
+            let pass = Pass::training(11, 5).with_precision(precision);
+            let plain = pass.with_first_row(3).with_plain_operations();
+            let kept = run(&net, rows(), valid, &plain);
+            let anew = run(&net, rows(), valid, &plain.with_recomputed_blocks());
+            assert_close(&anew, &kept, 1e-6, "computed anew");
+        }
+    }
+}
+
+#[test]
+fn attention_that_keeps_its_probabilities_has_the_same_bits() {
+    // A sequence of more rows than probabilities are kept for unless asked.
+    let options = TransformerOptions::new(4, 2, 2);
+    let stack = options.init(&mut Initializer::from_seed(3), &device());
+    let run = |form| {
+        let pass = Pass::training(11, 5).with_attention(form);
+        let rows = random(5, [1, 300, 4], &device()).require_grad();
+        let loss = stack
+            .forward(rows.clone(), Valid::All, &pass)
+            .square()
+            .sum();
+        numbers(&rows.grad(&loss.backward()).expect("tracked"))
+    };
+    assert!(run(AttentionForm::Plain) == run(AttentionForm::Tiled));
 }
 
 #[test]

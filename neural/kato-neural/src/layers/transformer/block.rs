@@ -1,6 +1,6 @@
 //! Weights of one transformer block.
 
-use burn::module::{Module, Param};
+use burn::module::{Module, Param, ParamId};
 use burn::tensor::{Device, Tensor};
 
 use super::{Affine, RowNorm, TransformerOptions};
@@ -52,6 +52,53 @@ impl TransformerLayer {
             linear2: Affine::new(n_hidden, width, initializer, device),
             norm1: RowNorm::new(width, device),
             norm2: RowNorm::new(width, device),
+        }
+    }
+
+    /// Puts tensors of the kernels' order back into a block, in whatever graph they are.
+    pub(super) fn from_flat(flat: [Tensor<1>; 12]) -> Self {
+        fn param<const D: usize>(value: Tensor<D>) -> Param<Tensor<D>> {
+            Param::initialized(ParamId::new(), value)
+        }
+        let [
+            norm_1,
+            norm_1_bias,
+            qkv,
+            qkv_bias,
+            out,
+            out_bias,
+            norm_2,
+            norm_2_bias,
+            up,
+            up_bias,
+            down,
+            down_bias,
+        ] = flat;
+        let width = norm_1.dims()[0];
+        let matrix = |flat: Tensor<1>, bias: &Tensor<1>| {
+            let n_rows = bias.dims()[0];
+            let n_columns = flat.dims()[0] / n_rows;
+            param(flat.reshape([n_rows, n_columns]))
+        };
+        let affine = |flat, bias: Tensor<1>| Affine {
+            weight: matrix(flat, &bias),
+            bias: param(bias),
+        };
+        let norm = |weight, bias| RowNorm {
+            weight: param(weight),
+            bias: param(bias),
+        };
+        debug_assert_eq!(qkv.dims()[0], 3 * width * width, "queries, keys and values");
+        Self {
+            self_attn: SelfAttention {
+                in_proj_weight: matrix(qkv, &qkv_bias),
+                in_proj_bias: param(qkv_bias),
+                out_proj: affine(out, out_bias),
+            },
+            linear1: affine(up, up_bias),
+            linear2: affine(down, down_bias),
+            norm1: norm(norm_1, norm_1_bias),
+            norm2: norm(norm_2, norm_2_bias),
         }
     }
 

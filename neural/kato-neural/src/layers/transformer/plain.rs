@@ -4,9 +4,9 @@ use burn::tensor::activation::{gelu, softmax};
 use burn::tensor::{Bool, Device, Tensor};
 use kato_kernels::Draw;
 
+use super::TransformerLayer;
 use super::affine::affine;
 use super::valid;
-use super::{Transformer, TransformerLayer};
 use crate::Pass;
 use crate::layers::dropout::sequence_mask;
 
@@ -14,8 +14,8 @@ use crate::layers::dropout::sequence_mask;
 const HIDDEN: f32 = -1e30;
 
 /// What all blocks of a pass share.
-pub(super) struct Plain<'a> {
-    pass: &'a Pass,
+pub(super) struct Plain {
+    pass: Pass,
     n_heads: usize,
     dropout: f64,
     draw: Option<Draw>,
@@ -25,19 +25,20 @@ pub(super) struct Plain<'a> {
     padding: Tensor<2, Bool>,
 }
 
-impl<'a> Plain<'a> {
+impl Plain {
+    /// Begins for a stack of so many heads, with its dropout and the stream of its draws.
     pub(super) fn new(
-        net: &Transformer,
+        (n_heads, dropout, stream): (usize, f64, u64),
         rows: &Tensor<3>,
         lengths: &[usize],
-        pass: &'a Pass,
+        pass: &Pass,
     ) -> Self {
         let (shape, device) = (rows.dims(), rows.device());
         Self {
-            pass,
-            n_heads: net.n_heads,
-            dropout: net.dropout,
-            draw: pass.dropout(net.stream),
+            pass: *pass,
+            n_heads,
+            dropout,
+            draw: pass.dropout(stream),
             shape,
             padding: valid::padding(lengths, shape[1], &device),
             device,
@@ -62,9 +63,9 @@ impl<'a> Plain<'a> {
         let active = gelu(
             layer
                 .linear1
-                .forward(layer.norm2.forward(rows.clone()), self.pass),
+                .forward(layer.norm2.forward(rows.clone()), &self.pass),
         );
-        let added = layer.linear2.forward(active, self.pass);
+        let added = layer.linear2.forward(active, &self.pass);
         // A bias alone would make something of nothing.
         self.covered(rows + self.dropped(added, number, 1))
     }
@@ -78,7 +79,7 @@ impl<'a> Plain<'a> {
             rows,
             weights.in_proj_weight.val(),
             weights.in_proj_bias.val(),
-            self.pass,
+            &self.pass,
         );
         let heads = |part: usize| {
             let part = all.clone().narrow(2, part * width, width);
@@ -92,7 +93,7 @@ impl<'a> Plain<'a> {
         let hidden = hidden.expand([batch, n_heads, n_rows, n_rows]);
         let context = softmax(scores.mask_fill(hidden, HIDDEN), 3).matmul(heads(2));
         let context = context.swap_dims(1, 2).reshape(self.shape);
-        weights.out_proj.forward(context, self.pass)
+        weights.out_proj.forward(context, &self.pass)
     }
 
     /// Drops some of what a branch adds: the same as the kernels do.
