@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use kato_planner::recommend::span;
-use kato_planner::{Correction, Forecast, ForecastValue, Forecaster};
+use kato_planner::{Correction, Forecast, ForecastValue, Forecaster, Interval};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ pub(crate) fn read_forecast(path: &Path) -> Result<Forecast> {
 /// Describes the expected time for the progress; `None` where none was foretold.
 #[must_use]
 pub(crate) fn expected_time(forecast: &Forecast) -> Option<String> {
-    let seconds = forecast.seconds?.interval();
+    let seconds = Interval::from(forecast.seconds?);
     let in_words = |seconds: f64| span(seconds / 3600.0);
     Some(format!(
         "forecast {} ({} to {})",
@@ -108,7 +108,7 @@ pub(crate) fn compared(forecast: &Forecast, taken: Taken) -> Vec<String> {
             false => String::new(),
         };
         let held = foretold.covers(taken).map(|held| {
-            let interval = foretold.interval();
+            let interval = Interval::from(foretold);
             format!(
                 "; the interval from {} to {} {}",
                 in_words(interval.low),

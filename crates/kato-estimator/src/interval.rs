@@ -1,5 +1,6 @@
 //! A number that is known between two ends.
 
+use kato_model::forecast::ForecastValue;
 use serde::{Deserialize, Serialize};
 
 /// A number with the interval that is to hold the truth.
@@ -93,5 +94,22 @@ impl Interval {
             self.low.max(other.low),
             self.high.max(other.high),
         )
+    }
+}
+
+/// A number without an interval is taken as known exactly.
+impl From<ForecastValue> for Interval {
+    fn from(foretold: ForecastValue) -> Self {
+        Self::new(
+            foretold.value,
+            foretold.low.unwrap_or(foretold.value),
+            foretold.high.unwrap_or(foretold.value),
+        )
+    }
+}
+
+impl From<Interval> for ForecastValue {
+    fn from(interval: Interval) -> Self {
+        Self::with_interval(interval.value, interval.low, interval.high)
     }
 }

@@ -10,6 +10,7 @@
 //! * Attributes: [`Metadata`], [`EmotiveWindow`] and [`FirstSeen`], together [`Attributes`] within
 //!   [`AttributeLimits`].
 //! * Counting: [`LearnBatch`] counts learn calls and becomes a [`SealedBatch`], which stores merge.
+//! * Runs: [`RunName`], and the [`forecast`] of one.
 //! * Compatibility: [`KatoGeneration`] has the rules that changed between releases of KATO.
 //! * Exchange: [`PatternRecord`] is a pattern as one line of JSON.
 //!
@@ -25,6 +26,7 @@ mod attributes;
 pub mod batch;
 pub mod emotives;
 mod event;
+pub mod forecast;
 pub mod generation;
 mod hex;
 mod literal;

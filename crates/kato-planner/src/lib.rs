@@ -14,10 +14,8 @@
 
 pub mod catalogue;
 pub mod cluster;
-mod correction;
 mod costs;
 mod error;
-mod forecast;
 pub mod halving;
 #[cfg(feature = "history")]
 pub mod history;
@@ -26,10 +24,9 @@ pub mod recommend;
 pub mod scaling;
 
 pub use catalogue::Catalogue;
-pub use correction::Correction;
 pub use costs::RunCosts;
 pub use error::PlanError;
-pub use forecast::{Forecast, ForecastValue, Forecaster};
 pub use kato_estimator::Interval;
+pub use kato_model::forecast::{Correction, Forecast, ForecastValue, Forecaster};
 pub use learn_calls::{LearnCallModel, RecordedRun};
 pub use recommend::{Recommendation, Requirements, recommend};

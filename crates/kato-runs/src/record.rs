@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use kato_loader::StreamingDatasetLoader;
 use kato_model::RunName;
+use kato_model::forecast::Forecast;
 #[cfg(feature = "mongodb")]
 use kato_mongodb::MongoStore;
-use kato_planner::Forecast;
+
 use kato_scheduler::{
     RunConfiguration, TrainError, TrainingEvent, TrainingOptions, TrainingReport,
 };

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::StreamingDatasetLoader;
+use kato_model::forecast::Forecast;
 #[cfg(feature = "mongodb")]
 use kato_mongodb::MongoStore;
-use kato_planner::Forecast;
+
 use kato_prediction::disk::{BuildOptions, BuildReport, IndexFileError, IndexPolicy};
 #[cfg(feature = "remote")]
 use kato_remote::RemoteBackend;

@@ -217,7 +217,7 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
     let forecast = args.foretell.foretell(forecast, facts)?;
     let correction = forecast.disk_bytes.and_then(|bytes| bytes.correction);
     if let Some(corrected) = forecast.disk_bytes.filter(|_| correction.is_some()) {
-        breakdown.correct_bytes(corrected.interval());
+        breakdown.correct_bytes(corrected.into());
     }
     let estimate = Estimate {
         observed,

@@ -702,7 +702,7 @@ fn machines(
 
 /// Returns a number of a forecast with its interval.
 fn foretold(value: Option<ForecastValue>) -> Option<Interval> {
-    value.map(|value| value.interval())
+    value.map(Interval::from)
 }
 
 /// Returns what is wanted of the run.

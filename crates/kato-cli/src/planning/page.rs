@@ -135,7 +135,7 @@ fn tiles(plan: &Plan) -> Vec<(String, String)> {
     ];
     forecasts
         .into_iter()
-        .filter_map(|(value, format, what)| Some(tile(value?.interval(), format, what)))
+        .filter_map(|(value, format, what)| Some(tile(value?.into(), format, what)))
         .chain([tile(plan.patterns, count, "patterns")])
         .collect()
 }

@@ -168,7 +168,7 @@ fn shown(value: &ForecastValue, in_words: impl Fn(f64) -> String) -> String {
         value: v,
         low,
         high,
-    } = value.interval();
+    } = Interval::from(*value);
     let [v, low, high] = [v, low, high].map(in_words);
     let corrected = value.correction.as_ref().map(corrected);
     format!("{v} ({low} to {high}){}", corrected.unwrap_or_default())

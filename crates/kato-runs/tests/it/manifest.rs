@@ -68,7 +68,7 @@ fn a_forecast_is_of_the_corpus_that_it_was_made_for() {
     let corpus = identity("of some length");
     let mut manifest =
         RunManifest::begin(name("wiki"), &configuration, backend).with_corpus(&corpus);
-    let foretold = kato_planner::Forecast {
+    let foretold = kato_model::forecast::Forecast {
         seconds: Some(14.5.into()),
         ..Default::default()
     };

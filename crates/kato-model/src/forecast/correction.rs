@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::forecast::ForecastValue;
+use super::ForecastValue;
 
 /// Runs whose errors count: what a machine did long ago says little of today.
 const NEWEST: usize = 20;
@@ -25,7 +25,7 @@ const CONFIDENCE: f64 = 0.9;
 ///   cannot tell it: then it is the largest of them, and at least 1.
 ///
 /// ```
-/// use kato_planner::{Correction, ForecastValue};
+/// use kato_model::forecast::{Correction, ForecastValue};
 ///
 /// // Two runs took a fifth longer than was foretold: half of that is believed.
 /// let foretold = ForecastValue::with_interval(10.0, 9.0, 12.0);

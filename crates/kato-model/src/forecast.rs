@@ -1,16 +1,17 @@
 //! What is foretold of a run: time, bytes and memory, each with its interval, and by whom.
 
-use kato_estimator::Interval;
+mod correction;
+
 use serde::{Deserialize, Serialize};
 
-use crate::correction::Correction;
+pub use correction::Correction;
 
 /// What is foretold of a run; what is not is absent, and counts in no error.
 ///
 /// It travels as JSON: in a plan, in the manifest of the run, and in a history.
 ///
 /// ```
-/// use kato_planner::Forecast;
+/// use kato_model::forecast::Forecast;
 ///
 /// let forecast = Forecast { seconds: Some(14.5.into()), ..Forecast::default() };
 /// let text = serde_json::to_string(&forecast)?;
@@ -42,8 +43,8 @@ impl Forecast {
     }
 
     /// Returns the quantities with their names.
-    #[cfg(feature = "history")]
-    pub(crate) fn values(&self) -> [(&'static str, Option<ForecastValue>); 3] {
+    #[must_use]
+    pub fn values(&self) -> [(&'static str, Option<ForecastValue>); 3] {
         [
             ("seconds", self.seconds),
             ("disk_bytes", self.disk_bytes),
@@ -105,16 +106,6 @@ impl ForecastValue {
         }
     }
 
-    /// Returns the number with its interval; without one, the number alone.
-    #[must_use]
-    pub fn interval(&self) -> Interval {
-        Interval::new(
-            self.value,
-            self.low.unwrap_or(self.value),
-            self.high.unwrap_or(self.value),
-        )
-    }
-
     /// Returns whether the interval holds a number; `None` without an interval.
     #[must_use]
     pub fn covers(&self, truth: f64) -> Option<bool> {
@@ -130,11 +121,5 @@ impl From<f64> for ForecastValue {
             high: None,
             correction: None,
         }
-    }
-}
-
-impl From<Interval> for ForecastValue {
-    fn from(interval: Interval) -> Self {
-        Self::with_interval(interval.value, interval.low, interval.high)
     }
 }
