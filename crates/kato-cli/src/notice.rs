@@ -18,6 +18,10 @@ pub(crate) fn heed(arguments: &[OsString]) {
     if arguments.windows(2).any(is_json) || arguments.iter().any(|one| one == "--progress=json") {
         // Relaxed, as no other memory is published by the flag.
         FOR_MACHINES.store(true, Ordering::Relaxed);
+        // Also what a thread says that panics, such as a worker that dies over a document.
+        std::panic::set_hook(Box::new(|panic| {
+            say(format_args!("a thread {panic}"));
+        }));
     }
 }
 

@@ -14,6 +14,7 @@ use kato_store::{EmbeddedStore, PatternStore};
 use serde::Serialize;
 
 use crate::exit::bail_as;
+use crate::notice::is_for_machines;
 use crate::trained_run::TrainedRun;
 
 /// What came of keeping occurrences.
@@ -138,7 +139,10 @@ fn read_on(
 /// As [`keep`]; none where it was cancelled.
 pub(crate) fn keep_patiently(kb: &Path, cancel: &Cancel) -> Result<Option<Kept>> {
     let run = TrainedRun::of(EmbeddedStore::open_read_only(kb)?)?;
-    let spinner = ProgressBar::new_spinner();
+    let spinner = match is_for_machines() {
+        true => ProgressBar::hidden(),
+        false => ProgressBar::new_spinner(),
+    };
     spinner.enable_steady_tick(Duration::from_millis(100));
     let kept = keep(&run, &[], cancel, |line| spinner.set_message(line));
     spinner.finish_and_clear();
