@@ -55,6 +55,8 @@ impl Default for CancellationToken {
 
 impl fmt::Debug for CancellationToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Cancel").field(&self.is_cancelled()).finish()
+        f.debug_tuple("CancellationToken")
+            .field(&self.is_cancelled())
+            .finish()
     }
 }
