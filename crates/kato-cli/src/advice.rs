@@ -50,39 +50,31 @@ const OPTIONS: &[(&str, &str)] = &[
     ("TornLearns::Keep", "--resume --torn-learns keep"),
     ("with_reteaching", "--run and --reteach"),
     ("with_taught_nodes", "--allow-existing-patterns"),
-    // Estimating.
-    ("with_force(true)", "--force"),
-];
-
-/// Settings of questions. Files and fields may have such names, too, so they are options only in the
-/// sentence of an error that refuses to use them.
-const OF_QUESTIONS: &[(&str, &str)] = &[
+    // Writing.
     ("level", "--level"),
     ("n", "--top-k"),
     ("stop text", "--stop"),
     ("temperature", "--temperature"),
     ("top_p", "--top-p"),
     ("width", "--width"),
+    // Estimating.
+    ("with_force(true)", "--force"),
 ];
 
 /// Returns the option that stands for a setting.
 fn option(setting: &str) -> Option<&'static str> {
-    found(OPTIONS, setting)
-}
-
-/// Finds the option of a setting.
-fn found(options: &[(&str, &'static str)], setting: &str) -> Option<&'static str> {
-    let found = options.iter().find(|(theirs, _)| *theirs == setting);
+    let found = OPTIONS.iter().find(|(theirs, _)| *theirs == setting);
     found.map(|(_, ours)| *ours)
 }
 
 /// Returns a text of the libraries with the program's options in it.
 #[must_use]
 pub(crate) fn in_options(text: &str) -> String {
-    let is_of_question = text.starts_with("use `") || text.contains(": use `");
-    in_words(text, |setting| {
-        let of_question = || found(OF_QUESTIONS, setting).filter(|_| is_of_question);
-        option(setting).or_else(of_question)
+    // Files and fields may have these names, too.
+    let common = ["level", "n", "stop text", "temperature", "top_p", "width"];
+    let is_setting = text.starts_with("use `") || text.contains(": use `");
+    in_words(text, |name| {
+        option(name).filter(|_| is_setting || !common.contains(&name))
     })
 }
 
@@ -170,8 +162,6 @@ mod tests {
     fn a_field_is_not_taken_for_the_setting_of_its_name() {
         let field = "field `level` is missing or null";
         assert_eq!(in_options(field), field);
-        let refused = "use `level` 9: there are 3";
-        assert_eq!(in_options(refused), "use --level 9: there are 3");
     }
 
     #[test]
