@@ -15,7 +15,8 @@ const KEYS: [(&str, &str); 5] = [
 /// Returns the options of the profile that the environment chooses; none where there is none.
 pub(crate) fn options() -> Vec<(String, String)> {
     let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
-    let in_home = |name: &str| Some(env::home_dir()?.join(".aws").join(name));
+    let home = env::home_dir().filter(|home| !home.as_os_str().is_empty());
+    let in_home = |name: &str| Some(home.as_ref()?.join(".aws").join(name));
     let profile = variable("AWS_PROFILE").unwrap_or_else(|| "default".to_owned());
     let files = [
         (variable("AWS_CONFIG_FILE"), "config"),

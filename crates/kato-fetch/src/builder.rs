@@ -206,7 +206,8 @@ impl FetcherBuilder {
         }
         let home = read("HF_HOME").map(PathBuf::from).or_else(|| {
             let cache = read("XDG_CACHE_HOME").map(PathBuf::from);
-            let cache = cache.or_else(|| std::env::home_dir().map(|home| home.join(".cache")));
+            let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
+            let cache = cache.or_else(|| home.map(|home| home.join(".cache")));
             cache.map(|cache| cache.join("huggingface"))
         });
         if let Some(home) = home {
