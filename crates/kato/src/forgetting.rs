@@ -17,6 +17,9 @@ use crate::{Error, tokenizer_of};
 /// again. An index follows where much is left that has none; where it cannot be written, whoever opens it next
 /// tries again.
 ///
+/// Occurrences, which hold the text of all documents, stay in their directory, and nobody is answered from them:
+/// remove it, as `kato forget` does.
+///
 /// ```
 /// # let folder = tempfile::tempdir()?;
 /// # let at = |name: &str| folder.path().join(name);
