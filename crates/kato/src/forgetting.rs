@@ -17,7 +17,7 @@ use crate::{Error, tokenizer_of};
 /// again. An index follows where much is left that has none; where it cannot be written, whoever opens it next
 /// tries again.
 ///
-/// Occurrences, which hold the text of all documents, stay in their directory, and nobody is answered from them:
+/// Occurrences, which hold the text of all documents, stay in their directory, and the program refuses them:
 /// remove it, as `kato forget` does.
 ///
 /// ```
