@@ -20,6 +20,7 @@ use crate::exit::exit_code;
 use crate::indexing;
 use crate::inspect::show;
 use crate::knowledge_base::{Access, KnowledgeBaseArgs};
+use crate::numbers::counted;
 use crate::output::{stdout, unless_reader_gone};
 use crate::program;
 
@@ -109,7 +110,7 @@ fn run(args: &Args) -> Result<()> {
         // With --yes the patterns are to be forgotten, whoever reads about it.
         unless_reader_gone(show(&cleanup, false))?;
     }
-    let question = format!("Forget {} patterns?", cleanup.removed);
+    let question = format!("Forget {}?", counted(cleanup.removed, "pattern"));
     if !args.dry_run && cleanup.removed > 0 && (args.yes || agreed("forget", &question)?) {
         plan.apply(store.as_ref())?;
         cleanup.applied = true;

@@ -19,6 +19,7 @@ use crate::exit::{bail_as, exit_code};
 use crate::indexing;
 use crate::inspect::{View, show};
 use crate::knowledge_base::{Access, KnowledgeBaseArgs};
+use crate::numbers::counted;
 use crate::output::unless_reader_gone;
 use crate::program;
 
@@ -243,7 +244,7 @@ fn purge(args: &PurgeArgs) -> Result<()> {
         unless_reader_gone(show(&changes, false))?;
     }
     let is_due = names.iter().any(|names| !names.is_empty());
-    let question = format!("Purge {} patterns?", changes.changed.len());
+    let question = format!("Purge {}?", counted(changes.changed.len(), "pattern"));
     if is_due && !args.dry_run && (args.yes || agreed("purge", &question)?) {
         for (tombstones, names) in tombstones.iter_mut().zip(&names) {
             names.iter().for_each(|&name| tombstones.purge(name));
