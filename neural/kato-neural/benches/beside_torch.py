@@ -4,7 +4,7 @@
     cargo build --release -p kato-kernels -p kato-neural --examples
     python3 neural/kato-neural/benches/beside_torch.py target/release/examples [ROUNDS] [SECONDS] [NAME…]
 
-One thread each. NAMEs choose cases: `stack` (four transformer blocks over 64 × 151 rows of width 128), `small`
+One thread each. Each NAME chooses a case: `stack` (four transformer blocks over 64 × 151 rows of width 128), `small`
 and `large` (the sequence autoencoder, 50/128/16 and 300/512/64). Needs PyTorch, of the Python that runs this.
 """
 

@@ -56,7 +56,7 @@ impl ColumnSetWriter {
     ///
     /// [`FileError::Io`].
     pub fn create(&self, name: &str) -> Result<ColumnWriter, FileError> {
-        ColumnWriter::create(&self.dir.join(name))
+        ColumnWriter::create(self.dir.join(name))
     }
 
     /// Takes a column that is whole.

@@ -8,8 +8,8 @@ use super::ForecastValue;
 const NEWEST: usize = 20;
 /// What the expectation that a forecast is right is worth, in runs.
 const PRIOR_RUNS: f64 = 2.0;
-/// Share of cases in which an interval is to hold the truth.
-const CONFIDENCE: f64 = 0.9;
+/// Tenths of all cases in which an interval is to hold the truth.
+const CONFIDENCE_TENTHS: usize = 9;
 
 /// What a forecast is multiplied by because those before it erred, and how much wider its interval
 /// is.
@@ -106,7 +106,8 @@ fn bias(mut errors: Vec<f64>) -> f64 {
 /// Returns how many half widths an interval needs, where truths were so many away.
 fn width(mut away: Vec<f64>) -> f64 {
     away.sort_by(f64::total_cmp);
-    let rank = (CONFIDENCE * (away.len() + 1) as f64).ceil() as usize;
+    // ⌈0.9 (n + 1)⌉ in whole numbers.
+    let rank = (CONFIDENCE_TENTHS * (away.len() + 1)).div_ceil(10);
     match away.get(rank - 1) {
         Some(enough) => *enough,
         None => away.last().map_or(1.0, |most| most.max(1.0)),

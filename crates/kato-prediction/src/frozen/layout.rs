@@ -12,7 +12,7 @@ pub const LARGE_FREQUENCY: u8 = u8::MAX;
 /// A column of a node's index. Numbers are little-endian.
 ///
 /// Columns named `…Starts` are *offsets*: one more than there are things; a thing ends where the next begins.
-/// They and the columns of keys and followers are [packed](BLOCK_NUMBERS).
+/// They and the columns of keys and followers are [packed](super::numbers::BLOCK_NUMBERS).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
