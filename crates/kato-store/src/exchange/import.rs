@@ -84,9 +84,15 @@ pub(crate) fn import(
         }
         let buried = Buried::of_line(text);
         if let Some(Buried {
-            name, tombstone, ..
+            name,
+            tombstone,
+            is_held,
         }) = buried
         {
+            let tombstone = match is_held {
+                true => Tombstone::Retired,
+                false => tombstone,
+            };
             import.imported.set(name, tombstone);
         }
         if buried.is_some_and(|buried| !buried.is_held) {
@@ -227,7 +233,15 @@ impl<'a> Import<'a> {
         }
         let mut all = Tombstones::of_store(self.store)?;
         for (name, tombstone) in self.imported.iter() {
-            all[self.node_idx].set(name, tombstone);
+            // What is held, or comes, is not gone: as purged it could never be purged.
+            let is_held = tombstone == Tombstone::Retired
+                || self.store.pattern(self.node_idx, &name)?.is_some();
+            let of_node = &mut all[self.node_idx];
+            of_node.raise(&name);
+            match is_held {
+                true => drop(of_node.retire(name)),
+                false => of_node.purge(name),
+            }
         }
         let no_names = vec![Vec::new(); all.len()];
         self.store.bury(all, &no_names, self.store.checkpoint())
