@@ -259,7 +259,8 @@ impl<'a> KnowledgeBase<'a> {
     /// refuses them.
     ///
     /// Lines may come from KATO itself: keys may have any order, `emotives` may be `{}`, other keys
-    /// are ignored. Every name and length is checked. Blank lines are skipped.
+    /// are ignored, but for a `tombstone` that is none, which is refused. Every name and length is checked.
+    /// Blank lines are skipped.
     ///
     /// # Errors
     ///
