@@ -129,8 +129,12 @@ pub enum RunsError {
         reason: String,
     },
     /// Somebody writes the occurrences that have to go with files that are taken out.
-    #[error(transparent)]
-    Occurrences(#[from] OccurrencesError),
+    #[error("nothing was forgotten: the occurrences have to go with it")]
+    Occurrences {
+        /// Why they cannot.
+        #[from]
+        source: OccurrencesError,
+    },
     /// Files were taken out of what a knowledge base has learned, and its occurrences, which hold their text, are
     /// there yet.
     #[error("the files are forgotten, but occurrences that hold their text are left: remove {}", path.display())]
@@ -169,7 +173,7 @@ impl RunsError {
             Self::Store { source, .. } | Self::Open(source) => source.kind(),
             Self::Train(error) => error.kind(),
             Self::NotForgettable { .. } => ErrorKind::Conflict,
-            Self::Occurrences(error) | Self::OccurrencesLeft { source: error, .. } => error.kind(),
+            Self::Occurrences { source } | Self::OccurrencesLeft { source, .. } => source.kind(),
             Self::Exchange { source, .. } => source.kind(),
             Self::Unknown { .. } | Self::NoPlace { .. } | Self::NoExport { .. } => {
                 ErrorKind::NotFound
