@@ -1,6 +1,7 @@
 //! Asks all units of a knowledge base's occurrences.
 
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 
 use kato_columns::files::{lock, remove};
 
@@ -13,6 +14,32 @@ use crate::{DocumentRef, OccurrencesError, Shape, Written};
 #[derive(Debug)]
 pub struct Occurrences {
     pub(crate) units: Vec<Unit>,
+}
+
+/// Occurrences that are to be removed, and that nobody writes meanwhile. Dropping it leaves them as they are.
+#[derive(Debug)]
+pub struct Removal {
+    dir: PathBuf,
+    _lock: File,
+}
+
+impl Removal {
+    /// Returns their directory.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Removes them, whole or not.
+    ///
+    /// # Errors
+    ///
+    /// [`OccurrencesError::File`] when they cannot be removed.
+    pub fn remove(self) -> Result<(), OccurrencesError> {
+        // First of all: without the first unit nobody reads the others.
+        remove(self.dir.join(name(&Position::default())))?;
+        Ok(remove(&self.dir)?)
+    }
 }
 
 /// A place of the documents.
@@ -36,21 +63,19 @@ impl Occurrences {
         units_dir(kb).is_dir()
     }
 
-    /// Removes what is there, as where documents were taken out of what was learned; returns whether anything was.
+    /// Keeps others from writing those that are there until they are [removed](Removal::remove), as where documents
+    /// are taken out of what was learned; `None` if there are none.
     ///
     /// # Errors
     ///
-    /// [`OccurrencesError::File`] when somebody writes them, or they cannot be removed.
-    pub fn remove(kb: &Path) -> Result<bool, OccurrencesError> {
-        let dir = units_dir(kb);
+    /// [`OccurrencesError::File`] when somebody writes them.
+    pub fn removal(kb: impl AsRef<Path>) -> Result<Option<Removal>, OccurrencesError> {
+        let dir = units_dir(kb.as_ref());
         if !dir.is_dir() {
-            return Ok(false);
+            return Ok(None);
         }
-        let _lock = lock(&dir)?;
-        // First of all: without the first unit nobody reads the others.
-        remove(&dir.join(name(&Position::default())))?;
-        remove(&dir)?;
-        Ok(true)
+        let lock = lock(&dir)?;
+        Ok(Some(Removal { dir, _lock: lock }))
     }
 
     /// Opens what is there; `None` if nothing is.

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use kato_advice::{ErrorClass, ErrorKind};
+use kato_occurrences::OccurrencesError;
 use kato_scheduler::TrainError;
 use kato_store::{ExchangeError, StoreError};
 
@@ -127,6 +128,22 @@ pub enum RunsError {
         /// Why not.
         reason: String,
     },
+    /// Somebody writes the occurrences that have to go with files that are taken out.
+    #[error("nothing was forgotten: the occurrences have to go with it")]
+    Occurrences {
+        /// Why they cannot.
+        #[from]
+        source: OccurrencesError,
+    },
+    /// Files were taken out of what a knowledge base has learned, and its occurrences, which hold their text, are
+    /// there yet.
+    #[error("the files are forgotten, but occurrences that hold their text are left: remove {}", path.display())]
+    OccurrencesLeft {
+        /// Their directory.
+        path: PathBuf,
+        /// Why they could not be removed.
+        source: OccurrencesError,
+    },
     /// Patterns cannot be exported or imported.
     #[error("failed to transfer the patterns of {}", path.display())]
     Exchange {
@@ -156,6 +173,7 @@ impl RunsError {
             Self::Store { source, .. } | Self::Open(source) => source.kind(),
             Self::Train(error) => error.kind(),
             Self::NotForgettable { .. } => ErrorKind::Conflict,
+            Self::Occurrences { source } | Self::OccurrencesLeft { source, .. } => source.kind(),
             Self::Exchange { source, .. } => source.kind(),
             Self::Unknown { .. } | Self::NoPlace { .. } | Self::NoExport { .. } => {
                 ErrorKind::NotFound

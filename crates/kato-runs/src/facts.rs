@@ -105,9 +105,11 @@ impl RunFacts {
             manifest.updated = recorded.updated;
             // A process that is named and holds no lock has died.
             manifest.process = recorded.process.filter(|_| self.is_locked);
+            // Nothing was foretold of a corpus from which files were taken out since.
+            let is_same = manifest.corpus.is_none() || manifest.corpus == recorded.corpus;
+            manifest.forecast = recorded.forecast.filter(|_| is_same);
             manifest.corpus = manifest.corpus.or(recorded.corpus);
             manifest.options = recorded.options;
-            manifest.forecast = recorded.forecast;
             manifest.lineage = recorded.lineage;
         }
         manifest

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::{Cursor, LoadError, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
+use kato_occurrences::Occurrences;
 use kato_scheduler::failure::OnFailure;
 use kato_scheduler::{Checkpoint, RunConfiguration, TrainError, TrainingOptions, train_parallel};
 use kato_store::scratch::ScratchDir;
@@ -25,10 +26,14 @@ pub struct Forgotten {
     pub tokens: u64,
     /// Learn calls of each level, from the bottom up.
     pub learns: Vec<u64>,
+    /// Whether there were occurrences, which are gone: they hold the text.
+    pub had_occurrences: bool,
 }
 
 /// Takes files out of a knowledge base, with all that their documents taught, as one commit: patterns, counts
 /// and the position of training are then those of a training without them, which goes on as such a one does.
+///
+/// Occurrences go whole, as they hold the text; those of the other documents can be kept again.
 ///
 /// The files are read once more, and learned into a directory for working files. `open` sets what reads them:
 /// a fetcher, a filter, what happens to bad records, which has to be what happened in the training.
@@ -67,7 +72,8 @@ pub struct Forgotten {
 ///
 /// [`RunsError::NotForgettable`] where a file was not learned, has changed since, or where nobody can tell what
 /// is left without it; [`RunsError::Train`] when the files cannot be read, or somebody stopped it;
-/// [`RunsError::Store`]. Then nothing is forgotten.
+/// [`RunsError::Occurrences`] while somebody writes them; [`RunsError::Store`]. Then nothing is forgotten.
+/// Behind it [`RunsError::OccurrencesLeft`].
 pub fn forget(
     store: &EmbeddedStore,
     learner: &HierarchicalConceptLearner,
@@ -107,6 +113,8 @@ pub fn forget(
         Ok(builder.build().map_err(TrainError::Load)?.end())
     })?;
 
+    // Before the work that it would stop in the end.
+    let occurrences = Occurrences::removal(store.dir())?;
     let scratch = ScratchDir::create_in(store.dir())
         .map_err(RunsError::io("create a directory in", store.dir()))?;
     let lessons = EmbeddedStore::create(
@@ -135,6 +143,13 @@ pub fn forget(
     let learns = (0..store.nodes().len()).map(|idx| Ok(lessons.totals(idx)?.learns));
     let learns = learns.collect::<Result<_, _>>().map_err(of_store())?;
     store.unlearn(&lessons, checkpoint).map_err(of_store())?;
+    let had_occurrences = occurrences.is_some();
+    // Behind the commit, which may be refused. What a crash leaves of them is known to be of another corpus.
+    if let Some(occurrences) = occurrences {
+        let path = occurrences.dir().to_owned();
+        let removed = occurrences.remove();
+        removed.map_err(|source| RunsError::OccurrencesLeft { path, source })?;
+    }
     let all = was.corpus.files();
     Ok(Forgotten {
         files: places
@@ -144,6 +159,7 @@ pub fn forget(
         documents: report.documents_processed,
         tokens: report.tokens,
         learns,
+        had_occurrences,
     })
 }
 

@@ -10,7 +10,6 @@ use std::time::{Duration, SystemTime};
 use kato_loader::CorpusIdentity;
 use kato_model::RunName;
 use kato_model::forecast::Forecast;
-
 use kato_scheduler::{RunConfiguration, TrainingReport};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -9,7 +9,6 @@ use kato_model::RunName;
 use kato_model::forecast::Forecast;
 #[cfg(feature = "mongodb")]
 use kato_mongodb::MongoStore;
-
 use kato_scheduler::{
     RunConfiguration, TrainError, TrainingEvent, TrainingOptions, TrainingReport,
 };

@@ -9,7 +9,6 @@ use kato_loader::StreamingDatasetLoader;
 use kato_model::forecast::Forecast;
 #[cfg(feature = "mongodb")]
 use kato_mongodb::MongoStore;
-
 use kato_prediction::disk::{BuildOptions, BuildReport, IndexFileError, IndexPolicy};
 #[cfg(feature = "remote")]
 use kato_remote::RemoteBackend;

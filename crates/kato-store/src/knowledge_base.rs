@@ -254,11 +254,13 @@ impl<'a> KnowledgeBase<'a> {
     /// [`compact`](crate::EmbeddedStore::compact) makes them as small as learned ones.
     ///
     /// What comes with a tombstone is retired here as well, and is taken where it was before; any other
-    /// pattern that the node has retired is refused. In a store that keeps tombstones they are there before
-    /// the patterns are.
+    /// pattern that the node has retired is refused. What is purged there and held here is retired and not
+    /// purged. In a store that keeps tombstones they are there before the patterns are; one that keeps none
+    /// refuses them.
     ///
     /// Lines may come from KATO itself: keys may have any order, `emotives` may be `{}`, other keys
-    /// are ignored. Every name and length is checked. Blank lines are skipped.
+    /// are ignored, but for a `tombstone` that is none, which is refused. Every name and length is checked.
+    /// Blank lines are skipped.
     ///
     /// # Errors
     ///

@@ -14,8 +14,8 @@ use crate::{Error, tokenizer_of};
 /// position are then those of a training without them. [`kato_runs::forget`] has every setting.
 ///
 /// The files have to be there as they were. [`Training::as_addition`](crate::Training::as_addition) learns them
-/// again. An index follows where much is left that has none; where it cannot be written, whoever opens it next
-/// tries again.
+/// again. Occurrences go whole, as they hold the text. An index follows where much is left that has none; where
+/// it cannot be written, whoever opens it next tries again.
 ///
 /// Occurrences, which hold the text of all documents, stay in their directory, and the program refuses them:
 /// remove it, as `kato forget` does.
@@ -35,8 +35,8 @@ use crate::{Error, tokenizer_of};
 /// # Errors
 ///
 /// [`Error::Run`] with the reason where a file was not learned, has changed since, or where nobody can tell
-/// what is left without it; [`Error::Source`], [`Error::Store`], [`Error::Tokenizer`]. Then nothing is
-/// forgotten.
+/// what is left without it; [`Error::Source`], [`Error::Store`], [`Error::Tokenizer`], [`Error::NotTrained`].
+/// Then nothing is forgotten, unless the text says that it is and that its occurrences could not be removed.
 pub fn forget<F: Into<PathBuf>>(
     kb: impl AsRef<Path>,
     files: impl IntoIterator<Item = F>,

@@ -10,7 +10,6 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use kato_loader::OnBadRecord;
-use kato_occurrences::Occurrences;
 use kato_runs::{Forgotten, forget};
 use kato_scheduler::TrainingOptions;
 use kato_store::PatternStore;
@@ -69,8 +68,6 @@ struct Outcome {
     kb: String,
     #[serde(flatten)]
     forgotten: Forgotten,
-    /// Whether there were occurrences, which are gone.
-    had_occurrences: bool,
     /// The index of what is left, where one was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     index: Option<Value>,
@@ -88,7 +85,7 @@ impl View for Outcome {
         for (node, &learns) in self.nodes.iter().zip(&forgotten.learns) {
             text += &format!("{node}  {}\n", counted(learns, "learn call"));
         }
-        if self.had_occurrences {
+        if forgotten.had_occurrences {
             let kb = &self.kb;
             text += &format!(
                 "its occurrences are gone: `kato index --kb {kb} --occurrences` keeps those of the other documents\n"
@@ -139,8 +136,6 @@ fn run(args: &Args) -> Result<()> {
             },
         )
     })?;
-    // They hold its text.
-    let had_occurrences = Occurrences::remove(&args.kb.dir)?;
     if args.rewrite {
         run.store().drop_deleted()?;
     }
@@ -149,7 +144,6 @@ fn run(args: &Args) -> Result<()> {
     let outcome = Outcome {
         kb: args.kb.dir.display().to_string(),
         forgotten,
-        had_occurrences,
         index: indexing::after(&args.kb.dir),
         nodes,
     };

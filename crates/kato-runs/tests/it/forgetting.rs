@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use kato_learner::HierarchicalConceptLearner;
 use kato_learner::config::Recording;
 use kato_loader::{Order, Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
+use kato_occurrences::{Documents, Occurrences, Writer};
 use kato_runs::{Forgotten, RunsError, forget};
 use kato_scheduler::{
     RunConfiguration, TrainingOptions, Workers, loader_at_checkpoint, loader_behind, train_parallel,
@@ -328,4 +329,20 @@ fn a_stop_leaves_everything_as_it_was() {
     assert_eq!(error.kind(), kato_advice::ErrorKind::Interrupted);
     drop(store);
     assert_eq!(folder.content("kb"), before);
+}
+
+#[test]
+fn occurrences_go_with_what_is_forgotten_unless_somebody_writes_them() {
+    let folder = trained();
+    let kb = folder.0.path().join("kb");
+    let before = folder.content("kb");
+    let writer = Writer::new(&kb, Documents::new("corpus", 2, 5)).unwrap();
+    let error = folder.forget("kb", &[1]).unwrap_err();
+    assert_eq!(error.kind(), kato_advice::ErrorKind::Locked);
+    assert_eq!(folder.content("kb"), before);
+    assert!(Occurrences::are_kept(&kb));
+    drop(writer);
+    assert!(folder.forget("kb", &[1]).unwrap().had_occurrences);
+    assert!(!Occurrences::are_kept(&kb));
+    assert!(!folder.forget("kb", &[2]).unwrap().had_occurrences);
 }

@@ -2,9 +2,10 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
+use kato_loader::{CorpusIdentity, Cursor};
 use kato_runs::manifest::{BackendKind, RunBackend, RunResults};
-use kato_runs::{RunId, RunManifest};
-use kato_scheduler::RunConfiguration;
+use kato_runs::{RunFacts, RunId, RunManifest};
+use kato_scheduler::{Checkpoint, RunConfiguration};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -76,8 +77,22 @@ fn a_forecast_is_of_the_corpus_that_it_was_made_for() {
     let read = RunManifest::from_json(&manifest.to_json(), &place.path("run.json")).unwrap();
     let again = read.with_corpus(&corpus);
     assert_eq!(again.forecast, Some(foretold));
-    let longer = again.with_corpus(&identity("of some length, and then more"));
-    assert_eq!(longer.forecast, None);
+    let other = identity("of some length, and then more");
+    // As it is found, whatever the manifest was written with.
+    let found = |corpus: &CorpusIdentity| {
+        let facts = RunFacts {
+            nodes: learner().node_names().into_iter().map(Into::into).collect(),
+            configuration: configuration.to_json(),
+            checkpoint: Checkpoint::at_start(corpus.clone(), Cursor::default()).to_json(),
+            levels: Vec::new(),
+            backend: RunBackend::new(BackendKind::Embedded, "runs/wiki"),
+            is_locked: false,
+        };
+        facts.manifest(Some(again.clone()), &name("wiki"), None)
+    };
+    assert_eq!(found(&corpus).forecast, Some(foretold));
+    assert_eq!(found(&other).forecast, None);
+    assert_eq!(again.with_corpus(&other).forecast, None);
 }
 
 #[test]

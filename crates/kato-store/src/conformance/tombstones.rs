@@ -91,6 +91,20 @@ pub fn tombstones_belong_to_a_commit(fixture: &impl Fixture) {
         assert_eq!(kept(&copy)[0], tombstones[0], "{times}");
         assert_eq!(export(&copy) == lines, times == 1);
     }
+    // What is held is hidden and not gone, so that it can be purged, whichever of the two came first.
+    let holder = create(fixture, &NODES);
+    commit(
+        &holder,
+        vec![stage(&holder, lessons.batch(&[0]))],
+        Value::Null,
+    );
+    let import = |store: &dyn PatternStore, lines: &[u8]| {
+        let node = KnowledgeBase::new(store, NODES[0]).expect("the node is there");
+        node.import(lines).expect("an export can be imported");
+        assert_eq!(kept(store)[0].get(&gone), Some(Tombstone::Retired));
+    };
+    import(&holder, &lines);
+    import(&copy, &export(&holder));
     // An import learns, too, and all or nothing of it.
     let mut lines = Vec::new();
     let donor = create(fixture, &NODES);

@@ -108,6 +108,11 @@ pub(super) fn ensure_unoccupied(dir: &Path) -> Result<(), StoreError> {
     }
     let entries = match fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(_) if dir.is_file() => {
+            return Err(StoreError::NotAKnowledgeBase {
+                place: Place::from_path(dir),
+            });
+        }
         entries => entries.map_err(|source| StoreError::io("list", dir, source))?,
     };
     for entry in entries {

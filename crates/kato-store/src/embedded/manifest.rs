@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::damage::Held;
 use super::deletions::DeletionsEntry;
+use super::directory::is_missing;
 use super::segment::NodeTotals;
 use crate::{Place, StoreError, Tombstones};
 
@@ -139,7 +140,7 @@ impl Manifest {
         let path = dir.join(file);
         match fs::read(&path) {
             Ok(bytes) => Self::decode(&path, &bytes).map(Some),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) if is_missing(&error) => Ok(None),
             Err(_) if path.is_dir() => Err(StoreError::corrupt(&path, "it is a directory")),
             Err(source) => Err(StoreError::io("read", &path, source)),
         }

@@ -6,6 +6,7 @@ use kato_model::batch::BatchSymbol;
 use kato_model::emotives::EmotiveWindow;
 use kato_model::{
     AttributeLimits, Attributes, EmotiveMap, Event, LearnBatch, PatternName, PatternRecord,
+    RecordError,
 };
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
@@ -82,20 +83,23 @@ pub(crate) fn import(
         if text.is_empty() {
             continue;
         }
-        let buried = Buried::of_line(text);
-        if let Some(Buried {
-            name, tombstone, ..
-        }) = buried
-        {
-            import.imported.set(name, tombstone);
-        }
-        if buried.is_some_and(|buried| !buried.is_held) {
-            continue;
-        }
-        let record = PatternRecord::from_json(text).map_err(|error| ExchangeError::Record {
+        let malformed = move |error: RecordError| ExchangeError::Record {
             line,
             source: Box::new(error),
+        };
+        let buried = Buried::of_line(text).map_err(|error| {
+            let source = error.into();
+            malformed(RecordError::Malformed { source })
         })?;
+        match buried {
+            Some(it) if it.is_held => import.imported.set(it.name, Tombstone::Retired),
+            Some(it) => {
+                import.imported.set(it.name, it.tombstone);
+                continue;
+            }
+            None => {}
+        }
+        let record = PatternRecord::from_json(text).map_err(malformed)?;
         if record.frequency == 0 {
             return Err(ExchangeError::ZeroFrequency {
                 line,
@@ -117,12 +121,32 @@ struct Buried {
 }
 
 impl Buried {
-    /// Reads the tombstone of a line; `None` if it has none, or is no record.
-    fn of_line(text: &str) -> Option<Self> {
+    /// Reads the tombstone of a line; `None` if it has none, or is no JSON.
+    ///
+    /// # Errors
+    ///
+    /// When it has one that this build does not know: without it the pattern would be shown.
+    fn of_line(text: &str) -> Result<Option<Self>, serde_json::Error> {
         // Nearly no line has one, and reading each twice would take twice as long.
-        let may_have = text.contains("\"tombstone\"");
-        may_have.then(|| serde_json::from_str(text).ok()).flatten()
+        if !text.contains("\"tombstone\"") {
+            return Ok(None);
+        }
+        let has_one = |marked: Marked| marked.tombstone.is_some();
+        match serde_json::from_str(text) {
+            Ok(buried) => Ok(Some(buried)),
+            // A symbol may have that text.
+            Err(error) => match serde_json::from_str::<Marked>(text).is_ok_and(has_one) {
+                true => Err(error),
+                false => Ok(None),
+            },
+        }
     }
+}
+
+/// Whether a line has a tombstone, whatever that says.
+#[derive(Debug, Deserialize)]
+struct Marked {
+    tombstone: Option<IgnoredAny>,
 }
 
 fn is_there<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
@@ -227,7 +251,15 @@ impl<'a> Import<'a> {
         }
         let mut all = Tombstones::of_store(self.store)?;
         for (name, tombstone) in self.imported.iter() {
-            all[self.node_idx].set(name, tombstone);
+            // What is held, or comes, is not gone: as purged it could never be purged.
+            let is_held = tombstone == Tombstone::Retired
+                || self.store.pattern(self.node_idx, &name)?.is_some();
+            let of_node = &mut all[self.node_idx];
+            of_node.raise(&name);
+            match is_held {
+                true => drop(of_node.retire(name)),
+                false => of_node.purge(name),
+            }
         }
         let no_names = vec![Vec::new(); all.len()];
         self.store.bury(all, &no_names, self.store.checkpoint())

@@ -172,6 +172,10 @@ fn a_line_that_cannot_be_taken_imports_nothing_and_is_named() {
             "line 3 cannot be imported, so nothing was: correct or remove it",
         ),
         (
+            &ABC.replace("\"length\"", "\"tombstone\":\"buried\",\"length\""),
+            "line 3 cannot be imported, so nothing was: correct or remove it",
+        ),
+        (
             &ABC.replace("\"frequency\":1", "\"frequency\":0"),
             "line 3 gives pattern b98534b32c1d7489d4ce1a48724aa65aeecbdba9 the frequency 0, so nothing was imported: remove the \
              line",

@@ -77,6 +77,11 @@ fn what_is_opened_or_trained_fails_with_a_kind() {
         .into();
     let cases = [
         (kato::open(elsewhere()).unwrap_err(), ErrorKind::NotFound),
+        (kato::open(&source).unwrap_err(), ErrorKind::NotFound),
+        (
+            training(&source, &source).run().unwrap_err(),
+            ErrorKind::Exists,
+        ),
         (
             training(&elsewhere(), Path::new("no/such.txt"))
                 .run()

@@ -187,3 +187,15 @@ fn what_is_forgotten_is_trained_anew() {
     assert_eq!(report.session_documents, 60);
     assert_eq!(knowledge(&kb), before);
 }
+
+#[test]
+fn what_is_forgotten_is_gone_with_its_occurrences() {
+    let place = tempfile::tempdir().unwrap();
+    let (kb, source) = (place.path().join("kb"), corpus(&place));
+    training(&kb, &source).run().unwrap();
+    std::fs::create_dir(kb.join("occurrences")).unwrap();
+    let forgotten = kato::forget(&kb, [&source]).unwrap();
+    assert_eq!((forgotten.documents, forgotten.had_occurrences), (60, true));
+    assert!(!kb.join("occurrences").exists());
+    assert!(knowledge(&kb).iter().all(Vec::is_empty));
+}

@@ -96,14 +96,24 @@ fn creating_among_other_files_is_refused_and_leaves_them_alone() {
     let refused = EmbeddedStore::create(dir.path(), &["node0"], Value::Null);
     assert!(matches!(refused, Err(StoreError::NotAKnowledgeBase { .. })));
     let on_a_file = EmbeddedStore::create(&dir.path().join("thesis.txt"), &["node0"], Value::Null);
-    assert!(matches!(on_a_file, Err(StoreError::Io { .. })));
+    assert!(matches!(
+        on_a_file,
+        Err(StoreError::NotAKnowledgeBase { .. })
+    ));
     assert_eq!(files(dir.path()), before);
 }
 
 #[test]
 fn opening_what_is_not_there_is_refused_and_creates_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    for path in [dir.path().to_owned(), dir.path().join("missing")] {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let paths = [
+        dir.path().to_owned(),
+        dir.path().join("missing"),
+        file.path().to_owned(),
+        file.path().join("missing"),
+    ];
+    for path in paths {
         assert!(matches!(
             EmbeddedStore::open(&path),
             Err(StoreError::Missing { .. })
