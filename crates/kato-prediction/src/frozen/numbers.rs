@@ -192,12 +192,12 @@ impl NumbersView<'_> {
         }));
     }
 
-    /// Says that some numbers in a row will soon be read, and the one behind them.
-    pub(super) fn will_read_row(self, [first, end]: [usize; 2]) {
-        let (head, last) = (self.head(first), self.head(end));
+    /// Says that the numbers from one to another will soon be read, both of which are there.
+    pub(super) fn will_read_row(self, [first, last]: [usize; 2]) {
+        let (head, last_head) = (self.head(first), self.head(last));
         self.column
-            .will_read([(head, last.saturating_sub(head).saturating_add(HEAD))]);
-        let [first, last] = [first, end].map(|idx| self.block(idx).bit_of(idx) / 8);
+            .will_read([(head, last_head.saturating_sub(head).saturating_add(HEAD))]);
+        let [first, last] = [first, last].map(|idx| self.block(idx).bit_of(idx) / 8);
         self.column
             .will_read([(first, last.saturating_sub(first).saturating_add(8))]);
     }
