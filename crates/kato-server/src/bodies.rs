@@ -233,8 +233,9 @@ fn known_settings(entries: &[(Text, Json)], most: usize) -> Result<Map<String, V
     at_most("bytes of settings", bytes, most)?;
     let setting = |(key, value): &(Text, Json)| {
         let value = match value {
-            // Not null, which stands for a default: what no number is, is out of every range.
-            Json::Float(number) if !number.is_finite() => Value::from(f64::MAX),
+            // Not null, which stands for a default: what is no number is below every range.
+            Json::Float(number) if number.is_nan() => Value::from(f64::MIN),
+            Json::Float(number) if number.is_infinite() => Value::from(f64::MAX.copysign(*number)),
             value => value.to_value(),
         };
         (key.text.clone(), value)

@@ -93,7 +93,7 @@ pub struct BuildReport {
 /// much less, that alone is counted and written beside them: going on with training costs what is new. Until the new ones are complete nobody sees them; what fails
 /// or is cancelled removes what it wrote, and what is cut off leaves files that the next removes. Memory:
 /// [`BuildOptions::sort_bytes`], and 4 bytes for each pattern of the largest node. Working files take about
-/// as much room as the counts, twice that at most, and 33 bytes for each pattern of two levels.
+/// as much room as the counts, twice that at most, and up to 25 bytes for each pattern of two levels.
 ///
 /// A store whose names are ambiguous, because several levels hold one, or none, is counted in memory, and so is
 /// one of more than four million symbols.

@@ -8,7 +8,7 @@ use kato_store::visit::ContentDigest;
 use kato_store::{EmbeddedStore, PatternStore};
 
 use super::CountsError;
-use super::files::{Header, content_dir, counts_dir};
+use super::files::{Header, are_outdated, content_dir, counts_dir};
 
 /// Counts that are asked together at most.
 const MOST_UNITS: usize = 8;
@@ -93,13 +93,23 @@ impl Chain {
     }
 }
 
+/// Returns the digests of everything that a knowledge base has counts of.
+fn all_counted(kb: &Path) -> impl Iterator<Item = ContentDigest> + use<> {
+    let entries = fs::read_dir(counts_dir(kb));
+    let names = entries.into_iter().flatten().flatten();
+    names.filter_map(|entry| ContentDigest::from_hex(entry.file_name().to_str()?))
+}
+
+/// Returns whether there are counts of a version that is not read any more.
+pub(super) fn holds_outdated(kb: &Path) -> bool {
+    all_counted(kb).any(|content| are_outdated(&content_dir(kb, content)))
+}
+
 /// Returns the counts of a part of these sources, but not of all, that can be added to, each with the number of patterns
 /// that they lack; those of the most n-grams first.
 pub(super) fn find_parts(store: &EmbeddedStore, sources: &[ContentDigest]) -> Vec<(Chain, u64)> {
-    let entries = fs::read_dir(counts_dir(store.dir()));
-    let names = entries.into_iter().flatten().flatten();
-    let digests = names.filter_map(|entry| ContentDigest::from_hex(entry.file_name().to_str()?));
-    let chains = digests.filter_map(|top| Chain::read(store.dir(), top).ok().flatten());
+    let kb = store.dir();
+    let chains = all_counted(kb).filter_map(|top| Chain::read(kb, top).ok().flatten());
     let parts = chains.filter_map(|chain| {
         let mut left = sources.iter();
         // Both ascend.

@@ -115,3 +115,40 @@ impl EdgeFile {
         }));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_are_read_as_they_were_written_in_every_width() {
+        let dir = tempfile::tempdir().unwrap();
+        for symbol_bytes in 1..=4_usize {
+            let largest = (BREAK >> (32 - 8 * symbol_bytes)) - 1;
+            let patterns: [Vec<u32>; 4] = [
+                vec![],
+                vec![largest, BREAK, 0],
+                vec![0, 1, largest, BREAK, largest, 2],
+                vec![largest, 1, BREAK, 9, 9, 9, BREAK, 1, largest],
+            ];
+            let size = EdgeSize {
+                reach: 3,
+                symbol_bytes,
+            };
+            let mut writer = EdgeWriter::create(&dir.path().join("edges"), size).unwrap();
+            for pattern in &patterns {
+                writer.push(pattern).unwrap();
+            }
+            let file = writer.finish().unwrap();
+            let mut found = Vec::new();
+            for (place, pattern) in (0..).zip(&patterns) {
+                file.read(place, file.length(place), &mut found);
+                let expected = match pattern.len() {
+                    ..=6 => pattern.clone(),
+                    len => [&pattern[..3], &pattern[len - 3..]].concat(),
+                };
+                assert_eq!(found, expected, "{symbol_bytes} bytes");
+            }
+        }
+    }
+}

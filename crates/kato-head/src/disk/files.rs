@@ -76,6 +76,22 @@ pub(super) fn content_dir(kb: &Path, content: ContentDigest) -> PathBuf {
     counts_dir(kb).join(content.to_string())
 }
 
+/// Returns whether counts of a version are not read any more.
+const fn is_outdated(version: u64) -> bool {
+    version < FORMAT_VERSION && version != LATER_VERSION
+}
+
+/// Returns whether the counts in a directory are of a version that is not read any more.
+pub(super) fn are_outdated(dir: &Path) -> bool {
+    let Ok(Some(body)) = read_sealed(dir.join(HEADER)) else {
+        return false;
+    };
+    let Ok(header) = serde_json::from_str::<Value>(&body) else {
+        return false;
+    };
+    header["format_version"].as_u64().is_some_and(is_outdated)
+}
+
 impl Header {
     /// Writes the header and flushes it.
     pub(super) fn write(&self, dir: &Path) -> Result<(), CountsError> {
@@ -102,7 +118,7 @@ impl Header {
                 supported: FORMAT_VERSION,
             });
         }
-        if found != FORMAT_VERSION && found != LATER_VERSION {
+        if is_outdated(found) {
             return Ok(None);
         }
         let header: Self = serde_json::from_value(value)

@@ -202,3 +202,46 @@ impl FileReader {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_read_as_they_were_written_in_every_width() {
+        let dir = tempfile::tempdir().unwrap();
+        let packings = [
+            (15, 127),
+            (14, 255),
+            (7, 65_535),
+            (6, 65_536),
+            (5, (1 << 22) - 1),
+        ];
+        for (number, (order, n_symbols)) in packings.into_iter().enumerate() {
+            let packing = Packing::new(order, n_symbols).unwrap();
+            let largest = u32::try_from(n_symbols).unwrap() - 1;
+            // More than is read at once.
+            let symbol = |n: u32| {
+                if n.is_multiple_of(3) {
+                    largest
+                } else {
+                    n % 100
+                }
+            };
+            let run: Vec<u32> = (0..8_000).map(symbol).collect();
+            let mut windows = Windows::new(packing);
+            windows.run(&run, 1);
+            windows.run(&run[..100], 70_000);
+            windows.window(&run, order - 1, 3);
+            windows.sort();
+            let written = write(dir.path(), number, &windows).unwrap();
+            let mut reader = RunReader::open(written, packing).unwrap();
+            let mut place = 0;
+            while let Some(expected) = windows.next(&mut place) {
+                assert_eq!(reader.next().unwrap(), Some(expected));
+            }
+            assert_eq!(reader.next().unwrap(), None);
+            reader.remove().unwrap();
+        }
+    }
+}

@@ -64,8 +64,9 @@ impl<'a> DirectoryView<'a> {
     /// Says that keys will soon be found in a part of them, and lists read.
     pub(super) fn will_find(self, part: [usize; 2]) {
         let n_keys = part[1].saturating_sub(part[0]);
-        if n_keys <= AHEAD_KEYS {
-            self.keys.will_read_row(part);
+        if (1..=AHEAD_KEYS).contains(&n_keys) {
+            // Behind the last key is none, but an offset.
+            self.keys.will_read_row([part[0], part[1] - 1]);
             self.offsets.will_read_row(part);
         }
     }
@@ -85,5 +86,40 @@ impl<'a> DirectoryView<'a> {
     /// Returns the list of a key's place, with signatures of this shape.
     pub(super) fn list(self, idx: usize, shape: Option<SignatureShape>) -> RankList<'a> {
         RankList::new(self.content, self.offsets.range(idx), shape)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::frozen::numbers::{BLOCK_NUMBERS, NumberPacker};
+    use crate::frozen::{BLOCK_BYTES, Damage};
+
+    #[test]
+    fn the_last_keys_are_looked_for_where_they_fill_a_block() {
+        let damage = Damage::default();
+        let column = |bytes: Vec<u8>| {
+            let checksums = bytes.chunks(BLOCK_BYTES).map(crc32fast::hash).collect();
+            CheckedBytes::new(Arc::new(bytes), checksums, damage.clone()).unwrap()
+        };
+        let packed = |n_numbers: usize| {
+            let (mut packer, mut bytes) = (NumberPacker::default(), Vec::new());
+            (0..n_numbers as u64).for_each(|number| packer.push(number * number, &mut bytes));
+            packer.finish(&mut bytes);
+            column(bytes)
+        };
+        for n_keys in [1, BLOCK_NUMBERS - 1, BLOCK_NUMBERS, 2 * BLOCK_NUMBERS] {
+            let (keys, starts) = (packed(n_keys), packed(n_keys + 1));
+            let directory = Directory::new(n_keys, keys, starts, column(Vec::new())).unwrap();
+            let (view, last) = (directory.view(), n_keys - 1);
+            for part in [[0, n_keys], [last, n_keys], [n_keys, n_keys]] {
+                view.will_find(part);
+            }
+            let key = u32::try_from(last * last).unwrap();
+            assert_eq!(view.find([0, n_keys], key), Some(last));
+            assert!(!damage.is_found(), "{n_keys} keys");
+        }
     }
 }

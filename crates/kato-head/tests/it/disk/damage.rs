@@ -126,7 +126,9 @@ fn what_an_older_version_wrote_is_written_again() {
     fs::remove_file(&path).unwrap();
     write_sealed(&path, &older).unwrap();
     assert!(kb.open(&HeadOptions::default()).is_none());
+    assert!(disk::is_due(&kb.store), "somebody has asked for them");
     assert!(!kb.build(0).was_there);
+    assert!(!disk::is_due(&kb.store));
     kb.open(&HeadOptions::default()).unwrap().check().unwrap();
 }
 
