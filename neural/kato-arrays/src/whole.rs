@@ -9,7 +9,8 @@ use std::path::Path;
 use tempfile::{Builder, NamedTempFile};
 
 /// Writes a file under another name, onto the disk, and then to its place: readers see the old one
-/// or all of the new one. What is there and no file, such as a pipe or a device, is written to as it is.
+/// or all of the new one. A link stays one, and the file that it names is replaced. What is there and no file,
+/// such as a pipe or a device, is written to as it is.
 ///
 /// # Errors
 ///
@@ -24,6 +25,9 @@ pub fn write_whole(
         write(&mut stream)?;
         return stream.flush();
     }
+    // Where links lead: `/dev/stdout` may be one to a file. What is not there yet has none.
+    let target = fs::canonicalize(path);
+    let path = target.as_deref().unwrap_or(path);
     // A name without a folder has an empty one, which is no folder to the system.
     let folder = path
         .parent()
@@ -61,6 +65,18 @@ mod tests {
         write_whole(Path::new(&path), |out| out.write_all(b"whole"))?;
         drop(writer);
         assert_eq!(io::read_to_string(reader)?, "whole");
+        Ok(())
+    }
+
+    #[test]
+    fn a_link_stays_one_to_the_new_file() -> Result<(), Box<dyn std::error::Error>> {
+        let folder = tempfile::tempdir()?;
+        let [file, link] = ["a", "b"].map(|name| folder.path().join(name));
+        fs::write(&file, b"old")?;
+        std::os::unix::fs::symlink(&file, &link)?;
+        write_whole(&link, |out| out.write_all(b"new"))?;
+        assert!(fs::symlink_metadata(&link)?.is_symlink());
+        assert_eq!(fs::read(&file)?, b"new");
         Ok(())
     }
 

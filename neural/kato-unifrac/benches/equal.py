@@ -21,7 +21,7 @@ import h5py
 import numpy as np
 import rdata
 from skbio import TreeNode
-from skbio.diversity import alpha_diversity, beta_diversity
+from skbio.diversity import beta_diversity
 
 METRICS = {"unweighted": {}, "weighted": {}, "normalized": {"normalized": True}}
 

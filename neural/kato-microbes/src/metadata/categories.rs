@@ -12,7 +12,7 @@ use crate::error::MicrobesError;
 pub struct Categorical {
     /// The column.
     pub name: String,
-    /// The values that are known, sorted; without any, those of the samples are taken.
+    /// The values that are known; without any, those of the samples are taken.
     #[serde(default)]
     pub values: Vec<String>,
 }
@@ -73,10 +73,10 @@ impl Metadata {
             let found: Vec<Option<&str>> = found.collect();
             if values.is_empty() {
                 *values = found.iter().flatten().map(|&value| value.into()).collect();
-                // Sorted, so that numbers do not depend on the order of samples.
-                values.sort_unstable();
-                values.dedup();
             }
+            // Numbers depend on no order, of samples or of settings, and values are searched for by theirs.
+            values.sort_unstable();
+            values.dedup();
             if values.is_empty() {
                 let expected = "a column in which some sample of the table has a value";
                 return Err(MicrobesError::setting("model.categorical", name, expected));

@@ -86,8 +86,14 @@ pub(crate) fn train(
     let ended = begin(&arguments.run, settings, work, pretrained, stop)?;
     let run = &arguments.run;
     if ended == Ended::Done && !(run.dry_run || run.find_batch) {
+        // A forest of numbers is none to compare classes with.
+        let classes = if arguments.target.classes {
+            " --classes"
+        } else {
+            ""
+        };
         tell(format_args!(
-            "the forest to beat: `kato-microbes baseline {} --metadata {} --column {}`, with the depth of the run",
+            "the forest to beat: `kato-microbes baseline {} --metadata {} --column {}{classes}`, with the depth of the run",
             arguments.table.display(),
             arguments.target.metadata.display(),
             arguments.target.column

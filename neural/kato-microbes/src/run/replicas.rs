@@ -227,7 +227,6 @@ mod tests {
         let plain = step(&settings, &work, None);
         assert_same("plain operations", &plain, &expected);
         settings.training.recompute = false;
-        // Chunks of a batch are added up in another order.
-        assert_same("results kept", &step(&settings, &work, None), &plain);
+        assert!(step(&settings, &work, None) == plain, "results kept");
     }
 }

@@ -112,6 +112,15 @@ pub(super) fn read(folder: &Path, settings: &Settings) -> Result<Work, MicrobesE
     if !task.seen.is_sorted() || task.seen.iter().any(|&place| place >= task.samples.len()) {
         return Err(damaged("it says of samples that it does not have that they were seen").into());
     }
+    let columns = &settings.model.categorical;
+    let n_values: usize = columns.iter().map(|column| column.values.len() + 1).sum();
+    let is_known = |&number: &i64| usize::try_from(number).is_ok_and(|number| number < n_values);
+    let n_categories = table.n_samples() * columns.len();
+    let fit = task.categories.len() == n_categories && task.categories.iter().all(is_known);
+    // A model may be told nothing.
+    if !(fit || task.categories.is_empty()) {
+        return Err(damaged("it has not a known category of each sample").into());
+    }
     let truth = match task.target {
         None => Truth::Distances(DistanceMatrix::read(folder.join(DISTANCES))?),
         Some(target) => {

@@ -165,7 +165,7 @@ pub struct TrainingOptions {
     /// Whether each block is one operation; it is by default. Off, each of its operations is one of Burn's.
     pub fused: bool,
     /// Whether a block keeps its inputs alone and computes the rest anew on the way back; it does by default, and
-    /// a fused one always. It changes nothing but the order in which some gradients are added.
+    /// a fused one always. It changes no bit.
     pub recompute: bool,
     /// What attention of fused blocks keeps of a sequence on its way back. It changes no bit.
     pub attention: Attention,

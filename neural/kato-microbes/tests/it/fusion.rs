@@ -80,6 +80,18 @@ fn what_is_told_is_learned_however_it_is_joined() -> Done {
 }
 
 #[test]
+fn known_values_may_be_given_in_any_order() -> Done {
+    let text = "sample_id\tsite\ns1\tskin\ns2\tgut\n";
+    let metadata = Metadata::from_text(text).map_err(|(_, reason)| reason)?;
+    let samples = ["s0", "s1", "s2"].map(str::to_owned);
+    let mut site = Categorical::new("site");
+    let found = metadata.categories(std::slice::from_ref(&site), &samples)?;
+    site.values = ["skin", "gut", "skin"].map(str::to_owned).into();
+    assert_eq!(metadata.categories(&[site], &samples)?, found);
+    Ok(())
+}
+
+#[test]
 fn a_run_that_is_told_columns_goes_on_bit_for_bit() -> Done {
     let folder = tempfile::tempdir()?;
     let (mut settings, work) = of_sites(Fusion::Concat)?;
@@ -92,6 +104,15 @@ fn a_run_that_is_told_columns_goes_on_bit_for_bit() -> Done {
     train(&mut Run::create(&parted, settings, work, None)?, 5)?;
     train(&mut Run::open(&parted)?, u64::MAX)?;
     assert!(state(&whole)? == state(&parted)?);
+
+    // A category that the model does not have is damage.
+    let path = whole.join("prepared/task.json");
+    let mut task: serde_json::Value = serde_json::from_str(&fs::read_to_string(&path)?)?;
+    for (site, is_whole) in [(2, true), (3, false)] {
+        task["categories"][0] = site.into();
+        fs::write(&path, task.to_string())?;
+        assert_eq!(Run::open(&whole).is_ok(), is_whole);
+    }
     Ok(())
 }
 

@@ -16,8 +16,8 @@ use super::tensors::{Tracked, Values, tracked};
 /// What a block computes from its rows and its tensors, laid flat.
 type Compute = dyn Fn(Tensor<3>, [Tensor<1>; N_TENSORS]) -> Tensor<3> + Send + Sync;
 
-/// Runs a block without a graph, and once more with one on the way back. The gradients are those of a block that
-/// is in the graph, but for the order in which some are added.
+/// Runs a block without a graph, and once more with one on the way back. Outputs and gradients have the bits of a
+/// block that is in the graph.
 pub(crate) fn recomputed(
     rows: Tensor<3>,
     weights: [Tensor<1>; N_TENSORS],
@@ -68,8 +68,12 @@ impl Run {
         weights.try_into().expect("the block's tensors")
     }
 
+    /// Runs forward by the operations that a graph has, and records none: outside of one the back end's softmax
+    /// is another, whose sums differ in their last bits.
     fn forward(&self) -> Values {
-        numbers((self.compute)(self.rows(), self.weights()))
+        let rows = Tensor::from_inner(self.rows());
+        let weights = self.weights().map(Tensor::from_inner);
+        numbers((self.compute)(rows, weights).without_autodiff())
     }
 
     /// Computes the gradients of rows and weights by a graph of their own.
@@ -80,7 +84,7 @@ impl Run {
             .map(|weight| Tensor::from_inner(weight).require_grad());
         let output = (self.compute)(rows.clone(), weights.clone());
         let upstream = Tensor::from_inner(Tensor::<3>::from_primitive::<Flex>(upstream));
-        // The gradient of this sum is what the output got.
+        // The gradient of this sum is what the output got, bit for bit: a product with ones.
         let mut found = (output * upstream).sum().backward();
         let rows = rows.grad_remove(&mut found).map(numbers);
         let weights = weights.map(|weight| weight.grad_remove(&mut found).map(numbers));

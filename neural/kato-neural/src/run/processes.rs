@@ -1,6 +1,7 @@
 //! Replicas that are processes: this program once more, beside the one that starts them.
 
 use std::ffi::OsStr;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, BufRead, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::process::{Child, Command, Stdio};
@@ -8,7 +9,6 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use kato_advice::ErrorClass;
-use kato_random::SplitMix64;
 
 use crate::collective::{CollectiveError, TcpGroup, TcpOptions};
 
@@ -75,12 +75,12 @@ impl ReplicaProcesses {
         n: usize,
         arguments: &[S],
     ) -> Result<(Self, TcpGroup), ReplicaError> {
-        // The loopback alone: what travels there is readable, and whoever reaches it is believed.
+        // The loopback alone: what travels there is not encrypted.
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
-        // Processes of another run that find the same port later are told apart.
-        let place = u64::from(std::process::id()) << 16 | u64::from(address.port());
-        let key = SplitMix64::from_seed(place).next_u64();
+        // Drawn by the system and told over pipes alone: other programs of this machine reach the port, and must not
+        // be taken for replicas. It decides nothing of the result.
+        let key = RandomState::new().build_hasher().finish();
         let place = |rank| Place {
             address,
             rank,
@@ -203,7 +203,8 @@ fn start<S: AsRef<OsStr>>(
         .stderr(Stdio::piped())
         .spawn()?;
     if let Some(mut input) = child.stdin.take() {
-        input.write_all(place.to_line().as_bytes())?;
+        // One that has ended already does not read it; whoever waits for it tells why.
+        drop(input.write_all(place.to_line().as_bytes()));
     }
     let words = child.stderr.take();
     // Read as it comes: a full pipe would stop the process.

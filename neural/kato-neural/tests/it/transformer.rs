@@ -109,7 +109,7 @@ fn assert_close(found: &[Vec<f64>], expected: &[Vec<f64>], bound: f64, what: &st
 }
 
 #[test]
-fn plain_blocks_that_keep_their_inputs_alone_have_the_same_gradients() {
+fn plain_blocks_that_keep_their_inputs_alone_have_the_same_bits() {
     let mask = mask();
     for valid in [Valid::All, Valid::Lengths(&LENGTHS), Valid::Mask(&mask)] {
         for precision in [Precision::F32, Precision::Bf16] {
@@ -118,7 +118,7 @@ fn plain_blocks_that_keep_their_inputs_alone_have_the_same_gradients() {
             let plain = pass.with_first_row(3).with_plain_operations();
             let kept = run(&net, rows(), valid, &plain);
             let anew = run(&net, rows(), valid, &plain.with_recomputed_blocks());
-            assert_close(&anew, &kept, 1e-6, "computed anew");
+            assert!(anew == kept, "{valid:?}, {precision:?}");
         }
     }
 }
