@@ -116,8 +116,10 @@ impl Recorder {
             workers: Some(report.n_workers as u64),
             ..settings(facts)
         };
-        // A session that went on took the time of its own documents only, and foretells no whole run.
-        if facts.is_part || report.session_documents < report.documents_processed {
+        // A session that went on took the time of its own documents only: it foretells no whole run, and
+        // what was foretold of one says nothing of it.
+        let is_continued = report.session_documents < report.documents_processed;
+        if facts.is_part || is_continued {
             settings.other.insert("part".to_owned(), true.into());
         }
         let levels = report.levels.iter().map(|level| LevelOutcome {
@@ -138,7 +140,7 @@ impl Recorder {
         let run = NewRun {
             corpus: corpus(facts),
             machine: machine_here(),
-            estimate: forecast.copied(),
+            estimate: forecast.filter(|_| !is_continued).copied(),
             notes: note.to_owned(),
             ..NewRun::new(settings, outcome)
         };
