@@ -9,7 +9,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use indicatif::HumanCount;
 use kato_loader::OnBadRecord;
 use kato_occurrences::Occurrences;
 use kato_runs::{Forgotten, forget};
@@ -24,6 +23,7 @@ use crate::indexing;
 use crate::inspect::{View, show};
 use crate::interrupt::stop_on_interrupt;
 use crate::knowledge_base::{Access, DirectoryArgs};
+use crate::numbers::counted;
 use crate::patience::patiently;
 use crate::remote::{self, Location};
 use crate::source::OnBad;
@@ -81,12 +81,14 @@ struct Outcome {
 impl View for Outcome {
     fn text(&self, _width: usize) -> String {
         let forgotten = &self.forgotten;
-        let documents = HumanCount(forgotten.documents);
-        let files = HumanCount(forgotten.files.len() as u64);
-        let tokens = HumanCount(forgotten.tokens);
-        let mut text = format!("forgot {documents} documents in {files} files, {tokens} tokens\n");
+        let mut text = format!(
+            "forgot {} in {}, {}\n",
+            counted(forgotten.documents, "document"),
+            counted(forgotten.files.len(), "file"),
+            counted(forgotten.tokens, "token")
+        );
         for (node, &learns) in self.nodes.iter().zip(&forgotten.learns) {
-            text += &format!("{node}  {} learn calls\n", HumanCount(learns));
+            text += &format!("{node}  {}\n", counted(learns, "learn call"));
         }
         if self.had_occurrences {
             let kb = &self.kb;
