@@ -85,11 +85,11 @@ pub(crate) fn expected_time(forecast: &Forecast) -> Option<String> {
 #[must_use]
 pub(crate) fn corrected(correction: &Correction) -> String {
     let runs = match correction.runs {
-        1 => "the run".to_owned(),
-        runs => format!("the {runs} runs"),
+        1 => "the run before it teaches".to_owned(),
+        runs => format!("the {runs} runs before it teach"),
     };
     format!(
-        ", {:.2} times what was measured, as {runs} before it teach",
+        ", {:.2} times what was measured, as {runs}",
         correction.factor
     )
 }

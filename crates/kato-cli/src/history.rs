@@ -150,10 +150,10 @@ impl RunFacts {
     }
 
     /// Takes the corpus as so many times as large: of a forecast for another size than that of its
-    /// files.
-    pub(crate) fn scaled(mut self, times: f64) -> Self {
-        let scaled = |bytes: u64| (bytes as f64 * times).round() as u64;
-        self.corpus_bytes = self.corpus_bytes.map(scaled);
+    /// files. Where that is not known, its bytes are not either.
+    pub(crate) fn scaled(mut self, times: Option<f64>) -> Self {
+        let scaled = |(bytes, times): (u64, f64)| (bytes as f64 * times).round() as u64;
+        self.corpus_bytes = self.corpus_bytes.zip(times).map(scaled);
         self
     }
 }

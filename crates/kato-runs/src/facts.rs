@@ -105,9 +105,11 @@ impl RunFacts {
             manifest.updated = recorded.updated;
             // A process that is named and holds no lock has died.
             manifest.process = recorded.process.filter(|_| self.is_locked);
-            // Nothing was foretold of a corpus from which files were taken out since.
-            let is_same = manifest.corpus.is_none() || manifest.corpus == recorded.corpus;
-            manifest.forecast = recorded.forecast.filter(|_| is_same);
+            // What was foretold is of the corpus that was recorded, of which files may be forgotten since.
+            let is_same_corpus = manifest.corpus.is_none()
+                || recorded.corpus.is_none()
+                || manifest.corpus == recorded.corpus;
+            manifest.forecast = recorded.forecast.filter(|_| is_same_corpus);
             manifest.corpus = manifest.corpus.or(recorded.corpus);
             manifest.options = recorded.options;
             manifest.lineage = recorded.lineage;

@@ -92,7 +92,7 @@ pub(crate) struct Args {
     /// Estimate from a finished run instead, named by the directory of its knowledge base; can be given
     /// several times. The estimate is then from the largest of those with the same levels and rules, and
     /// its error is told by the others.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "history")]
     from_run: Vec<PathBuf>,
     #[command(flatten)]
     learning: LearningArgs,
@@ -212,8 +212,8 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
     };
     let text = observed.text_bytes.unwrap_or(0) as f64 * breakdown.extrapolation;
     let of_corpus = corpus.and_then(|corpus| corpus.text_bytes);
-    let facts = facts.zip(of_corpus);
-    let facts = facts.map(|(facts, of_corpus)| facts.scaled(text / of_corpus as f64));
+    let times = of_corpus.map(|of_corpus| text / of_corpus as f64);
+    let facts = facts.map(|facts| facts.scaled(times));
     let forecast = args.foretell.foretell(forecast, facts)?;
     let correction = forecast.disk_bytes.and_then(|bytes| bytes.correction);
     if let Some(corrected) = forecast.disk_bytes.filter(|_| correction.is_some()) {

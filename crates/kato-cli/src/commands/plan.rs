@@ -352,8 +352,7 @@ impl<'a> Drawn<'a> {
         })
     }
 
-    /// Returns what the run is known by to the history; `None` where its size against that of its
-    /// corpus is not known.
+    /// Returns what the run is known by to the history; `None` without one.
     fn facts(&self, args: &Args, store: &PilotStore, target: &Target) -> Option<RunFacts> {
         let facts = self.facts.clone()?.with_workers(self.workers);
         Some(RunFacts {
@@ -362,7 +361,7 @@ impl<'a> Drawn<'a> {
                 PilotStore::Mongodb { .. } => "mongodb",
             },
             is_part: args.source.reads_a_part(),
-            ..facts.scaled(target.text_bytes / self.whole_text?)
+            ..facts.scaled(self.whole_text.map(|whole| target.text_bytes / whole))
         })
     }
 }

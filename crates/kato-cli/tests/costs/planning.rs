@@ -466,6 +466,16 @@ fn forecasts_are_kept_beside_what_happened_and_correct_the_next() {
     );
     let again = ask("estimate", &settings);
     assert_eq!(again["correction"]["runs"], 1);
+
+    // A session that goes on took the time of its own documents only, and teaches nothing.
+    let begun = ["--kb", "part", "--max-documents", "100"];
+    ask("train", &[&settings[..], &begun].concat());
+    ask(
+        "train",
+        &[&settings[..], &["--kb", "part", "--resume"]].concat(),
+    );
+    let accuracy = place.json_of("history", &["accuracy", "--history", "runs.db", "--json"]);
+    assert_eq!(accuracy["disk_bytes"]["intervals"], 2);
 }
 
 #[cfg(not(feature = "history"))]

@@ -8,6 +8,8 @@ use crate::report::stderr;
 /// A folder with the corpus in three parts, `a.jsonl` to `c.jsonl`, all of which `kb` has learned.
 fn place(more: &[&str]) -> Place {
     let place = Place::new();
+    let forecast = r#"{"schema": 1, "forecast": {"seconds": {"value": 1.0}}}"#;
+    fs::write(place.path("plan.json"), forecast).unwrap();
     let corpus = fs::read_to_string(place.path("corpus.jsonl")).unwrap();
     let lines: Vec<&str> = corpus.split_inclusive('\n').collect();
     for (name, part) in ["a.jsonl", "b.jsonl", "c.jsonl"]
@@ -31,8 +33,10 @@ fn refusal(place: &Place, arguments: &[&str]) -> (Option<i32>, String) {
 
 #[test]
 fn what_is_forgotten_is_as_if_it_had_never_been_there() {
-    let place = place(&["--occurrences"]);
+    let place = place(&["--occurrences", "--forecast", "plan.json"]);
     let all = place.exported("kb");
+    let foretold = || place.run("kb")["manifest"]["forecast"].clone();
+    assert_eq!(foretold()["seconds"]["value"], 1.0);
     place.trained("a.jsonl", &["c.jsonl", "--kb", "without"]);
     let forget = ["b.jsonl", "--kb", "kb", "--rewrite", "--json"];
     let output = place.command("forget", &forget).output().unwrap();
@@ -47,6 +51,7 @@ fn what_is_forgotten_is_as_if_it_had_never_been_there() {
     assert!(!place.path("kb/occurrences").exists());
     let results = |run| place.run(run)["manifest"]["results"]["documents"].clone();
     assert_eq!(results("kb"), 40);
+    assert!(foretold().is_null(), "it was of all files");
     // It goes on as the other does: there is nothing left to learn, and the file can be added again.
     let resumed = place.trained("a.jsonl", &["c.jsonl", "--kb", "kb", "--resume"]);
     assert_eq!(resumed["samples_processed"], 40);

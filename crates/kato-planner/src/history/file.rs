@@ -313,14 +313,17 @@ impl TrainingHistory {
         Ok(id)
     }
 
-    /// Removes all runs and returns how many there were.
+    /// Removes all runs, and the forecasts of those to come, and returns how many runs there were.
     ///
     /// # Errors
     ///
     /// When the file cannot be written.
     pub fn clear(&mut self) -> Result<usize, HistoryError> {
+        let failed = HistoryError::sqlite("write");
+        let forecasts = self.connection.execute("DELETE FROM forecasts", []);
+        forecasts.map_err(&failed)?;
         let cleared = self.connection.execute("DELETE FROM runs", []);
-        cleared.map_err(HistoryError::sqlite("write"))
+        cleared.map_err(&failed)
     }
 
     /// Returns the runs whose settings are most like these, best first and of equal ones the newest

@@ -599,6 +599,8 @@ fn a_run_finds_the_newest_forecast_of_its_time_and_no_other_runs() {
     assert_eq!(asked(&history, 2000, Some(2)), None, "another size");
     assert_eq!(asked(&history, 1000, Some(3)), None, "other settings");
     assert_eq!(history.count().unwrap(), 0, "forecasts are no runs");
+    history.clear().unwrap();
+    assert_eq!(asked(&history, 1000, Some(2)), None);
 }
 
 #[test]
