@@ -1,6 +1,6 @@
 //! Asks all units of a knowledge base's occurrences.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use kato_columns::files::{lock, remove};
@@ -20,6 +20,8 @@ pub struct Occurrences {
 #[derive(Debug)]
 pub struct Removal {
     dir: PathBuf,
+    /// Where they are now.
+    at: PathBuf,
     _lock: File,
 }
 
@@ -30,6 +32,30 @@ impl Removal {
         &self.dir
     }
 
+    /// Moves them into a directory that goes with this process, as by a [`ScratchDir`]: a crash before their
+    /// removal, and behind what they are removed for, then leaves nothing of them.
+    ///
+    /// [`ScratchDir`]: kato_store::scratch::ScratchDir
+    ///
+    /// # Errors
+    ///
+    /// [`OccurrencesError::File`] when they cannot be moved; they are then where they were.
+    pub fn set_aside(&mut self, scratch: impl AsRef<Path>) -> Result<(), OccurrencesError> {
+        let at = scratch.as_ref().join("occurrences");
+        fs::rename(&self.at, &at)?;
+        self.at = at;
+        Ok(())
+    }
+
+    /// Moves them back to where they were.
+    ///
+    /// # Errors
+    ///
+    /// [`OccurrencesError::File`] when they cannot be moved.
+    pub fn put_back(self) -> Result<(), OccurrencesError> {
+        Ok(fs::rename(&self.at, &self.dir)?)
+    }
+
     /// Removes them, whole or not.
     ///
     /// # Errors
@@ -37,8 +63,8 @@ impl Removal {
     /// [`OccurrencesError::File`] when they cannot be removed.
     pub fn remove(self) -> Result<(), OccurrencesError> {
         // First of all: without the first unit nobody reads the others.
-        remove(self.dir.join(name(&Position::default())))?;
-        Ok(remove(&self.dir)?)
+        remove(self.at.join(name(&Position::default())))?;
+        Ok(remove(&self.at)?)
     }
 }
 
@@ -75,7 +101,11 @@ impl Occurrences {
             return Ok(None);
         }
         let lock = lock(&dir)?;
-        Ok(Some(Removal { dir, _lock: lock }))
+        Ok(Some(Removal {
+            at: dir.clone(),
+            dir,
+            _lock: lock,
+        }))
     }
 
     /// Opens what is there; `None` if nothing is.

@@ -82,6 +82,9 @@ pub fn forget(
     open: impl Fn(StreamingDatasetLoaderBuilder) -> StreamingDatasetLoaderBuilder,
 ) -> Result<Forgotten, RunsError> {
     let of_store = || RunsError::store(store.dir());
+    // First of all, as it sweeps away what a killed process has left: occurrences that were set aside, too.
+    let scratch = ScratchDir::create_in(store.dir())
+        .map_err(RunsError::io("create a directory in", store.dir()))?;
     let Some(was) = Checkpoint::from_json(&store.checkpoint())? else {
         return Err(refused("nothing was trained into it yet"));
     };
@@ -114,9 +117,7 @@ pub fn forget(
     })?;
 
     // Before the work that it would stop in the end.
-    let occurrences = Occurrences::removal(store.dir())?;
-    let scratch = ScratchDir::create_in(store.dir())
-        .map_err(RunsError::io("create a directory in", store.dir()))?;
+    let mut occurrences = Occurrences::removal(store.dir())?;
     let lessons = EmbeddedStore::create(
         &scratch.path().join("kb"),
         store.nodes(),
@@ -142,9 +143,17 @@ pub fn forget(
     };
     let learns = (0..store.nodes().len()).map(|idx| Ok(lessons.totals(idx)?.learns));
     let learns = learns.collect::<Result<_, _>>().map_err(of_store())?;
-    store.unlearn(&lessons, checkpoint).map_err(of_store())?;
     let had_occurrences = occurrences.is_some();
-    // Behind the commit, which may be refused. What a crash leaves of them is known to be of another corpus.
+    // A crash behind the commit leaves nothing of them, and a commit that is refused leaves them.
+    if let Some(occurrences) = &mut occurrences {
+        occurrences.set_aside(scratch.path())?;
+    }
+    if let Err(error) = store.unlearn(&lessons, checkpoint).map_err(of_store()) {
+        if let Some(occurrences) = occurrences {
+            occurrences.put_back()?;
+        }
+        return Err(error);
+    }
     if let Some(occurrences) = occurrences {
         let path = occurrences.dir().to_owned();
         let removed = occurrences.remove();

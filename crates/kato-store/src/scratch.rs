@@ -55,7 +55,7 @@ impl ScratchDir {
     ///
     /// As [`create_in`](Self::create_in).
     pub fn create() -> io::Result<Self> {
-        Self::create_in(&std::env::temp_dir())
+        Self::create_in(std::env::temp_dir())
     }
 
     /// Returns the path.

@@ -103,7 +103,7 @@ fn no_limit_is_none() {
     let groups = Cgroups::of_process(root.path()).unwrap();
     assert_eq!(groups.memory_limit(), None);
     assert_eq!(groups.cpu_quota(), None);
-    assert!(Cgroups::of_process(&root.path().join("nowhere")).is_none());
+    assert!(Cgroups::of_process(root.path().join("nowhere")).is_none());
 }
 
 #[test]
