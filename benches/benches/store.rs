@@ -266,7 +266,7 @@ fn group<'a>(c: &'a mut Criterion, name: &str, elements: u64) -> BenchmarkGroup<
 
 fn new_store() -> (TempDir, EmbeddedStore) {
     let dir = tempfile::tempdir().expect("a temporary folder");
-    let store = EmbeddedStore::create(&kb(dir.path()), &["node0"], json!(null))
+    let store = EmbeddedStore::create(kb(dir.path()), &["node0"], json!(null))
         .expect("the folder is empty");
     (dir, store)
 }

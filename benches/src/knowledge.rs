@@ -49,7 +49,7 @@ impl Knowledge {
         };
         let learner = knowledge.learner();
         let run = RunConfiguration::from_learner(&learner).with_split(Some(knowledge.split));
-        let store = EmbeddedStore::create(&knowledge.kb(), &learner.node_names(), run.to_json())
+        let store = EmbeddedStore::create(knowledge.kb(), &learner.node_names(), run.to_json())
             .expect("the folder is empty");
         let mut loader = knowledge.trained().expect("the text has paragraphs");
         let options = TrainingOptions::default();
@@ -85,7 +85,7 @@ impl Knowledge {
     /// When it cannot be read.
     #[must_use]
     pub fn open(&self) -> EmbeddedStore {
-        EmbeddedStore::open_read_only(&self.kb()).expect("it was trained")
+        EmbeddedStore::open_read_only(self.kb()).expect("it was trained")
     }
 
     /// Reads the documents that it was trained on.

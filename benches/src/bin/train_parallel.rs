@@ -189,7 +189,7 @@ fn store(learner: &HierarchicalConceptLearner, dir: &Path) -> Result<EmbeddedSto
     let configuration = RunConfiguration::from_learner(learner).to_json();
     let nodes = learner.node_names();
     Ok(EmbeddedStore::create(
-        &dir.join("kb"),
+        dir.join("kb"),
         &nodes,
         configuration,
     )?)

@@ -79,7 +79,7 @@ impl Header {
 
     pub(crate) fn write(&self, dir: &Path) -> Result<(), OccurrencesError> {
         let body = serde_json::to_string_pretty(self).expect("the header is plain data");
-        Ok(write_sealed(&dir.join(HEADER), &body)?)
+        Ok(write_sealed(dir.join(HEADER), &body)?)
     }
 
     /// Reads the header of a unit; `None` if there is none.

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use kato_columns::files::{lock, remove};
+use kato_columns::files::{FileError, lock, remove};
 
 use crate::header::{Position, name, read_chain, units_dir};
 use crate::spans::{Span, spans};
@@ -42,7 +42,7 @@ impl Removal {
     /// [`OccurrencesError::File`] when they cannot be moved; they are then where they were.
     pub fn set_aside(&mut self, scratch: impl AsRef<Path>) -> Result<(), OccurrencesError> {
         let at = scratch.as_ref().join("occurrences");
-        fs::rename(&self.at, &at)?;
+        fs::rename(&self.at, &at).map_err(FileError::io("move", &self.at))?;
         self.at = at;
         Ok(())
     }
@@ -53,7 +53,8 @@ impl Removal {
     ///
     /// [`OccurrencesError::File`] when they cannot be moved.
     pub fn put_back(self) -> Result<(), OccurrencesError> {
-        Ok(fs::rename(&self.at, &self.dir)?)
+        let moved = fs::rename(&self.at, &self.dir);
+        Ok(moved.map_err(FileError::io("move", &self.at))?)
     }
 
     /// Removes them, whole or not.

@@ -192,7 +192,7 @@ impl Writer {
     /// [`OccurrencesError::File`].
     pub fn discard(self) -> Result<(), OccurrencesError> {
         // Without the first unit nobody reads the others.
-        remove(&self.dir.join(name(&Position::default())))?;
+        remove(self.dir.join(name(&Position::default())))?;
         remove_stale(&self.dir, is_unit);
         Ok(())
     }

@@ -119,7 +119,7 @@ pub fn forget(
     // Before the work that it would stop in the end.
     let mut occurrences = Occurrences::removal(store.dir())?;
     let lessons = EmbeddedStore::create(
-        &scratch.path().join("kb"),
+        scratch.path().join("kb"),
         store.nodes(),
         store.configuration().clone(),
     )

@@ -71,6 +71,6 @@ impl Backups {
     pub(crate) fn prune(&self, max: usize) -> Result<(), ServiceError> {
         let surplus = self.whole.len().saturating_sub(max);
         let mut doomed = self.broken_off.iter().chain(&self.whole[..surplus]);
-        doomed.try_for_each(|dir| backups::remove(dir))
+        doomed.try_for_each(backups::remove)
     }
 }

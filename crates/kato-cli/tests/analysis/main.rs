@@ -22,7 +22,7 @@ use crate::program::kato;
 fn workplace() -> TempDir {
     let place = tempfile::tempdir().unwrap();
     let store =
-        EmbeddedStore::create(&place.path().join("kb"), &["node0", "node1"], Value::Null).unwrap();
+        EmbeddedStore::create(place.path().join("kb"), &["node0", "node1"], Value::Null).unwrap();
     let mut batch = LearnBatch::new(2);
     let mut children = Vec::new();
     for words in [["a", "b"], ["a", "b"], ["c", "d"]] {
@@ -82,7 +82,7 @@ fn a_clean_up_looks_first_and_needs_consent() {
     );
     let done = ["--kb", "kb", "--threshold", "2", "--yes", "--json"];
     assert_eq!(json_of(&place, "cleanup", &done)["applied"], true);
-    let store = EmbeddedStore::open(&place.path().join("kb")).unwrap();
+    let store = EmbeddedStore::open(place.path().join("kb")).unwrap();
     assert_eq!(
         (
             store.count_patterns(0).unwrap(),
@@ -169,7 +169,7 @@ fn a_clean_up_of_which_nobody_reads_is_done_all_the_same() {
     command.current_dir(place.path()).stdin(Stdio::null());
     let output = command.stdout(writer).output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    let store = EmbeddedStore::open(&place.path().join("kb")).unwrap();
+    let store = EmbeddedStore::open(place.path().join("kb")).unwrap();
     assert_eq!(store.count_patterns(0).unwrap(), 1);
 }
 

@@ -63,7 +63,7 @@ impl Learned {
         output: &Output,
         mongodb: Option<&str>,
     ) -> Self {
-        let embedded = |dir| EmbeddedStore::open_read_only(&place.dir().join(dir)).unwrap();
+        let embedded = |dir| EmbeddedStore::open_read_only(place.dir().join(dir)).unwrap();
         let nodes = match backend {
             Backend::Embedded => nodes(&embedded(place.run().to_owned())),
             Backend::Stock | Backend::October => {

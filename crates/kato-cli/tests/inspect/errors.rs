@@ -56,7 +56,7 @@ fn what_is_not_there_is_an_error_that_says_what_is() {
 fn a_node_of_a_server_says_what_it_is_and_how_it_is_asked() {
     let place = Workplace::new();
     let configuration = serde_json::json!({"node_id": "words"});
-    EmbeddedStore::create(&place.path("words_kato"), &["words"], configuration).unwrap();
+    EmbeddedStore::create(place.path("words_kato"), &["words"], configuration).unwrap();
     let shown = place.inspect(&["--kb", "words_kato"]);
     assert!(
         shown.contains("node words of a server: ask it in a session of `kato serve`"),
@@ -191,7 +191,7 @@ fn a_knowledge_base_can_be_read_while_it_is_written_but_not_imported_into() {
     let place = Workplace::trained();
     let lines = place.inspect(&["--kb", "kb", "--export", "-"]);
     fs::write(place.path("n.jsonl"), lines).unwrap();
-    let writer = EmbeddedStore::open(&place.path("kb")).unwrap();
+    let writer = EmbeddedStore::open(place.path("kb")).unwrap();
     assert!(
         place
             .inspect(&["--kb", "kb"])

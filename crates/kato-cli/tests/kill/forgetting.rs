@@ -45,7 +45,7 @@ fn train(place: &Workplace, sources: &[&str]) {
 
 /// How many documents were learned, and what every node exports.
 fn content(place: &Workplace, kb: &str) -> (Option<u64>, Vec<u8>) {
-    let store = EmbeddedStore::open_read_only(&place.path(kb)).unwrap();
+    let store = EmbeddedStore::open_read_only(place.path(kb)).unwrap();
     let mut lines = Vec::new();
     for node in KnowledgeBase::all(&store) {
         node.export(&mut lines).unwrap();

@@ -150,7 +150,7 @@ fn deleting_asks_for_the_name() {
 #[test]
 fn errors_say_what_to_do() {
     let place = Workplace::new();
-    let _writer = EmbeddedStore::open(&place.path().join("runs/wiki")).unwrap();
+    let _writer = EmbeddedStore::open(place.path().join("runs/wiki")).unwrap();
     for (arguments, expected) in [
         (
             "show nothing",

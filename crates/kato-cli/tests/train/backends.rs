@@ -16,7 +16,7 @@ fn a_directory_is_named_in_three_ways() {
         let report = place.trained("corpus.jsonl", arguments);
         assert_eq!(report["samples_processed"], N_SAMPLES);
         assert_eq!(report["complete"], true);
-        assert!(EmbeddedStore::exists(&place.path(dir)), "{dir}");
+        assert!(EmbeddedStore::exists(place.path(dir)), "{dir}");
         assert_eq!(place.exported(dir), place.exported("kato-kb"));
     }
 }

@@ -110,7 +110,7 @@ impl Place {
     pub(crate) fn trained_here(&self) -> Learned {
         let output = self.train(&["--kb", "kb"]).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-        let store = EmbeddedStore::open_read_only(&self.path("kb")).unwrap();
+        let store = EmbeddedStore::open_read_only(self.path("kb")).unwrap();
         let nodes = KnowledgeBase::all(&store).map(|node| Node::of(&node));
         Learned::of(nodes.collect(), &output, &self.path("kb/errors.jsonl"))
     }

@@ -96,7 +96,7 @@ impl Header {
     /// Writes the header and flushes it.
     pub(super) fn write(&self, dir: &Path) -> Result<(), CountsError> {
         let body = serde_json::to_string_pretty(self).expect("the header is plain data");
-        Ok(write_sealed(&dir.join(HEADER), &body)?)
+        Ok(write_sealed(dir.join(HEADER), &body)?)
     }
 
     /// Reads the header of counts; `None` if there are none, or none that are read any more.

@@ -96,7 +96,7 @@ proptest! {
         let learner = learner(&[3, 2]);
         let memory = memory_store(&learner, &documents);
         let folder = tempfile::tempdir().unwrap();
-        let disk = EmbeddedStore::create(&folder.path().join("kb"), &learner.node_names(), json!(null)).unwrap();
+        let disk = EmbeddedStore::create(folder.path().join("kb"), &learner.node_names(), json!(null)).unwrap();
         let backwards: Vec<String> = documents.iter().rev().cloned().collect();
         teach(&disk, &learner, &backwards);
         for options in [HeadOptions::default(), HeadOptions::default().with_levels(1)] {

@@ -399,7 +399,7 @@ fn a_build_that_is_cut_off_leaves_nothing_that_is_believed() {
     // As if the process had been killed.
     std::fs::create_dir(kb.dir.join("head/building")).unwrap();
     std::fs::write(kb.dir.join("head/building/texts"), "half").unwrap();
-    let lock = kato_columns::files::lock(&kb.dir.join("head")).unwrap();
+    let lock = kato_columns::files::lock(kb.dir.join("head")).unwrap();
     let locked = disk::build(&kb.store, &BuildOptions::default()).unwrap_err();
     assert!(
         matches!(&locked, CountsError::File(FileError::Locked { .. })),

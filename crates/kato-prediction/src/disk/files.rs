@@ -67,7 +67,7 @@ impl Header {
     /// Writes the header and flushes it.
     pub(crate) fn write(&self, dir: &Path) -> Result<(), IndexFileError> {
         let body = serde_json::to_string_pretty(self).expect("the header is plain data");
-        write_sealed(&dir.join(HEADER), &body).map_err(IndexFileError::of_files)
+        write_sealed(dir.join(HEADER), &body).map_err(IndexFileError::of_files)
     }
 
     /// Returns the digests of its own sources; `None` if one is none.

@@ -10,7 +10,7 @@ use kato_store::{EmbeddedStore, PatternStore};
 use serde_json::Value;
 
 fn create(dir: &Path) -> EmbeddedStore {
-    EmbeddedStore::create(&dir.join("kb"), &["node0"], Value::Null).unwrap()
+    EmbeddedStore::create(dir.join("kb"), &["node0"], Value::Null).unwrap()
 }
 
 fn texts(number: u64) -> [String; 2] {
@@ -43,7 +43,7 @@ fn what_is_quickly_loaded_is_not_indexed_unless_that_is_required() {
     // One more, and loading takes longer.
     commit(&store, LOADED_PATTERNS..LOADED_PATTERNS + 1);
     // Who reads beside the writer leaves it to that.
-    let reader = EmbeddedStore::open_read_only(&dir.path().join("kb")).unwrap();
+    let reader = EmbeddedStore::open_read_only(dir.path().join("kb")).unwrap();
     assert!(!IndexPolicy::Auto.is_due(&reader) && IndexPolicy::Auto.is_due(&store));
     let progress = BuildProgress::default();
     let options = BuildOptions::default().with_progress(progress.clone());

@@ -135,7 +135,7 @@ impl TestServer {
         let run: RunName = RUN.parse().unwrap();
         let export = |node: &&str| {
             let id = processor_id(&run.node_id(node), "kato");
-            let store = EmbeddedStore::open_read_only(&dir.join("nodes").join(id)).unwrap();
+            let store = EmbeddedStore::open_read_only(dir.join("nodes").join(id)).unwrap();
             export(&KnowledgeBase::at(&store, 0).unwrap())
         };
         learner().node_names().iter().map(export).collect()

@@ -123,7 +123,7 @@ fn a_clone_is_a_run_of_its_own() {
 
     // Whatever happens to either does not happen to the other: files that are changed in place
     // included.
-    let store = EmbeddedStore::open(&place.path("runs/two")).unwrap();
+    let store = EmbeddedStore::open(place.path("runs/two")).unwrap();
     learn(&store, &["c"]);
     store.compact().unwrap();
     drop(store);
@@ -174,7 +174,7 @@ fn a_run_in_use_is_refused_and_may_be_read() {
     place.by_hand("one", &["a"]);
     let runs = place.runs();
     runs.record("one").unwrap();
-    let writer = EmbeddedStore::open(&place.path("runs/one")).unwrap();
+    let writer = EmbeddedStore::open(place.path("runs/one")).unwrap();
     assert_eq!(runs.show("one").unwrap().manifest.state, RunState::Running);
     for refused in [
         runs.rename("one", &name("two")),

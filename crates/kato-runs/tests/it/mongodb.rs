@@ -173,7 +173,7 @@ fn an_import_that_cannot_be_leaves_no_run() {
     assert!(matches!(runs.show(&wiki), Err(RunsError::Unknown { .. })));
     let again = runs.import(&out, Some(&name(&wiki))).unwrap();
     assert_eq!(again.manifest.state, RunState::Complete);
-    let embedded = EmbeddedStore::open_read_only(&place.path("runs/wiki")).unwrap();
+    let embedded = EmbeddedStore::open_read_only(place.path("runs/wiki")).unwrap();
     let store = builder(&uri, &wiki).open_read_only().unwrap();
     assert_eq!(content(&store), content(&embedded));
 }

@@ -75,7 +75,7 @@ impl Place {
     }
 
     pub(crate) fn content(&self, dir: &str) -> (Value, Vec<String>) {
-        content(&EmbeddedStore::open_read_only(&self.path("runs").join(dir)).unwrap())
+        content(&EmbeddedStore::open_read_only(self.path("runs").join(dir)).unwrap())
     }
 }
 

@@ -154,5 +154,5 @@ fn state_and_lineage_go_with_the_copies() {
     };
     assert_eq!((id, name), (&clone.id, &clone.name));
     assert_eq!(import.contents, None);
-    assert!(EmbeddedStore::exists(&place.path("runs/import")));
+    assert!(EmbeddedStore::exists(place.path("runs/import")));
 }

@@ -208,7 +208,7 @@ pub(crate) fn memory_store(learner: &HierarchicalConceptLearner) -> MemoryStore 
 pub(crate) fn embedded_store(dir: &TempDir, learner: &HierarchicalConceptLearner) -> EmbeddedStore {
     let configuration = RunConfiguration::from_learner(learner).to_json();
     let nodes = learner.node_names();
-    EmbeddedStore::create_with(&dir.path().join("kb"), &nodes, configuration, merging()).unwrap()
+    EmbeddedStore::create_with(dir.path().join("kb"), &nodes, configuration, merging()).unwrap()
 }
 
 pub(crate) fn merging() -> EmbeddedOptions {

@@ -165,7 +165,7 @@ fn collect(value: &Value, references: &mut BTreeSet<String>) {
 #[tokio::test]
 async fn the_status_of_a_copy_is_that_of_its_answer() {
     let dir = tempfile::tempdir().unwrap();
-    let service = Service::open(&dir.path().join("data"), ServiceOptions::default()).unwrap();
+    let service = Service::open(dir.path().join("data"), ServiceOptions::default()).unwrap();
     let backups = dir.path().join("backups");
     let server = Running::of(service, |builder| builder.with_backups(&backups)).await;
     let copied = server.send(Request::new("POST", "/admin/backups")).await;

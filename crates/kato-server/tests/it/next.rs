@@ -92,12 +92,12 @@ async fn memory_disk_and_server_say_the_same_to_the_last_bit() {
     let history = ["the", "cat", "sat", "on"];
     let memory = MemoryStore::new(&["n0", "n1"], json!(null));
     let dir = tempfile::tempdir().unwrap();
-    let disk = EmbeddedStore::create(&dir.path().join("kb"), &["n0", "n1"], json!(null)).unwrap();
+    let disk = EmbeddedStore::create(dir.path().join("kb"), &["n0", "n1"], json!(null)).unwrap();
     fill(&memory);
     fill(&disk);
     let expected = said(&memory, &history);
     assert_eq!(said(&disk, &history), expected);
-    let on_disk = || Service::open(&dir.path().join("server"), ServiceOptions::default()).unwrap();
+    let on_disk = || Service::open(dir.path().join("server"), ServiceOptions::default()).unwrap();
     for (service, restarts) in [
         (Service::in_memory(ServiceOptions::default()), false),
         (on_disk(), true),

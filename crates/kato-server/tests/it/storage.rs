@@ -394,7 +394,7 @@ async fn backups_are_counted_and_the_oldest_are_removed_where_that_was_asked_for
     server.stop().await.unwrap().unwrap();
 
     // One that a server was started on is none any more, and stays.
-    drop(Service::open(&backups.join(&before[0]), options.clone()).unwrap());
+    drop(Service::open(backups.join(&before[0]), options.clone()).unwrap());
     let service = Service::open(&data, options).unwrap();
     let server = Running::of(service, |builder| {
         builder

@@ -196,7 +196,7 @@ fn a_node_that_was_left_half_way_is_loaded_again_and_no_other_one_is_concerned()
             "fold" | "evict" => drop(service.maintain().unwrap()),
             "close" => service.close().unwrap(),
             "copy" => {
-                let report = service.backup(&dir.path().join("copy")).unwrap();
+                let report = service.backup(dir.path().join("copy")).unwrap();
                 assert!(report.losses.is_empty(), "{report:?}");
             }
             _ => {}

@@ -114,7 +114,7 @@ impl World {
     }
 
     fn open(&mut self) {
-        let service = Service::open(&self.dir.join("data"), self.options()).unwrap();
+        let service = Service::open(self.dir.join("data"), self.options()).unwrap();
         assert!(service.losses().is_empty(), "{:?}", service.losses());
         self.service = Some(service);
     }

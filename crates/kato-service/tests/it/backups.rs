@@ -35,7 +35,7 @@ fn learn(service: &Service, id: &str, key: &str) -> bool {
 #[test]
 fn a_copy_has_what_was_acknowledged_before_it_and_nothing_by_halves() {
     let dir = tempfile::tempdir().unwrap();
-    let service = Service::open(&dir.path().join("service"), options()).unwrap();
+    let service = Service::open(dir.path().join("service"), options()).unwrap();
     let (is_over, acknowledged) = (AtomicBool::new(false), Mutex::new(BTreeSet::new()));
     let observed = Mutex::new(Vec::new());
     let copies: Vec<_> = (0..3)
@@ -115,7 +115,7 @@ fn a_copy_has_what_was_acknowledged_before_it_and_nothing_by_halves() {
     service.close().unwrap();
     assert!(!dir.path().join("service/STAGED").exists());
     drop(service);
-    let service = Service::open(&dir.path().join("service"), options()).unwrap();
+    let service = Service::open(dir.path().join("service"), options()).unwrap();
     assert!(service.losses().is_empty());
     for (_, key) in acknowledged.into_inner().unwrap() {
         let symbols = service.symbols("n").unwrap();
@@ -126,7 +126,7 @@ fn a_copy_has_what_was_acknowledged_before_it_and_nothing_by_halves() {
 #[test]
 fn a_copy_is_of_its_own() {
     let dir = tempfile::tempdir().unwrap();
-    let service = Service::open(&dir.path().join("service"), options()).unwrap();
+    let service = Service::open(dir.path().join("service"), options()).unwrap();
     let id = create(&service, "n");
     let name = teach(&service, &id, ["a", "b"]);
     service.maintain().unwrap();
@@ -152,7 +152,7 @@ fn a_copy_is_of_its_own() {
 #[test]
 fn a_copy_goes_nowhere_where_something_is_and_an_unfinished_one_is_not_opened() {
     let dir = tempfile::tempdir().unwrap();
-    let service = Service::open(&dir.path().join("service"), options()).unwrap();
+    let service = Service::open(dir.path().join("service"), options()).unwrap();
     teach(&service, &create(&service, "n"), ["a", "b"]);
     let taken = dir.path().join("taken");
     fs::create_dir(&taken).unwrap();
@@ -178,7 +178,7 @@ fn a_copy_goes_nowhere_where_something_is_and_an_unfinished_one_is_not_opened() 
         Err(ServiceError::Unfinished { .. })
     ));
     service.close().unwrap();
-    let late = service.backup(&dir.path().join("late"));
+    let late = service.backup(dir.path().join("late"));
     assert!(matches!(late, Err(ServiceError::Closed)));
     assert!(service.clear_stm("none", None).map(Receipt::wait).is_err());
 }
@@ -287,7 +287,7 @@ fn a_copy_leaves_room_and_is_counted_until_it_is_a_service() {
     service.close().unwrap();
     drop(service);
     let strict = options().with_backup_reserve(Some(u64::MAX));
-    let service = Service::open(&dir.path().join("service"), strict).unwrap();
+    let service = Service::open(dir.path().join("service"), strict).unwrap();
     let copy = dir.path().join("copy");
     let refused = service.backup(&copy).unwrap_err();
     assert!(matches!(refused, ServiceError::NoRoom { .. }), "{refused}");
@@ -298,12 +298,12 @@ fn a_copy_leaves_room_and_is_counted_until_it_is_a_service() {
     assert!(!copy.exists());
     drop(service);
 
-    let service = Service::open(&dir.path().join("service"), options()).unwrap();
+    let service = Service::open(dir.path().join("service"), options()).unwrap();
     let report = service.backup(&copy).unwrap();
     assert!(report.bytes > 0 && report.losses.is_empty() && report.foreign.is_empty());
     assert_eq!(BackupState::of(&copy), BackupState::Whole);
     assert_eq!(
-        BackupState::of(&dir.path().join("service")),
+        BackupState::of(dir.path().join("service")),
         BackupState::Other
     );
     // As a kill leaves it.

@@ -263,7 +263,7 @@ fn an_index_is_written_after_so_many_new_patterns_and_a_share_of_those_before() 
     assert!(!is_due(&mut twins, 20));
     assert!(is_due(&mut twins, 900));
     let n_patterns = |twins: &Twins| {
-        let store = EmbeddedStore::open_read_only(&twins.kb()).unwrap();
+        let store = EmbeddedStore::open_read_only(twins.kb()).unwrap();
         store.count_patterns(0).unwrap()
     };
     // A quarter of some hundred patterns is more than a hundred.
@@ -441,7 +441,7 @@ fn folds_merge_no_segment_that_is_indexed() {
         twins.fold();
     }
     assert_eq!(twins.write_indexes(), IndexReport::default());
-    let store = EmbeddedStore::open_read_only(&twins.kb()).unwrap();
+    let store = EmbeddedStore::open_read_only(twins.kb()).unwrap();
     assert!((2..=9).contains(&store.n_segments()), "merged, in part");
     assert!(kato_prediction::disk::open(&store).unwrap().is_some());
     twins.reopen(100);
@@ -450,7 +450,7 @@ fn folds_merge_no_segment_that_is_indexed() {
     // The next index is of one segment more, however many there were.
     twins.teach(200);
     twins.index();
-    let store = EmbeddedStore::open_read_only(&twins.kb()).unwrap();
+    let store = EmbeddedStore::open_read_only(twins.kb()).unwrap();
     assert_eq!(store.n_segments(), 2);
     twins.check();
 }
@@ -459,7 +459,7 @@ fn folds_merge_no_segment_that_is_indexed() {
 fn an_index_is_of_use_until_the_next_is_written() {
     let mut twins = Twins::new(50);
     let n_indexed = |twins: &Twins| {
-        let store = EmbeddedStore::open_read_only(&twins.kb()).unwrap();
+        let store = EmbeddedStore::open_read_only(twins.kb()).unwrap();
         let index = kato_prediction::disk::open(&store).unwrap();
         (
             index.map_or(0, |index| index.n_patterns()),
@@ -503,7 +503,7 @@ fn an_index_whose_segment_was_merged_is_passed_over_and_written_again() {
     twins.service.close().unwrap();
     // Somebody else compacts the knowledge base, as a release before would.
     twins.service = Service::in_memory(ServiceOptions::default());
-    EmbeddedStore::open(&twins.kb()).unwrap().compact().unwrap();
+    EmbeddedStore::open(twins.kb()).unwrap().compact().unwrap();
     twins.abandon(50);
     twins.check();
     assert!(twins.indexes().is_empty(), "it is of no use any more");

@@ -222,7 +222,7 @@ fn lessons_of_a_session_are_counted_and_stay_its_history_also_after_a_restart() 
     let text: Vec<&str> = "a b c a b d a b c d".split(' ').collect();
     let events = |words: &[&str]| words.iter().map(|word| Event::new([*word])).collect();
     for mode in ["CLEAR", "ROLLING"] {
-        let service = Service::open(&dir.path().join(mode), ServiceOptions::default()).unwrap();
+        let service = Service::open(dir.path().join(mode), ServiceOptions::default()).unwrap();
         let config = object(json!({"max_pattern_length": 3, "stm_mode": mode}));
         let new = NewSession {
             config: Some(config),
@@ -259,7 +259,7 @@ fn lessons_of_a_session_are_counted_and_stay_its_history_also_after_a_restart() 
         let before = ask(&service, &id, &all_of(1)).unwrap();
         service.close().unwrap();
         drop(service);
-        let service = Service::open(&dir.path().join(mode), ServiceOptions::default()).unwrap();
+        let service = Service::open(dir.path().join(mode), ServiceOptions::default()).unwrap();
         assert_eq!(ask(&service, &id, &all_of(1)).unwrap(), before);
         service.clear_stm(&id, None).unwrap().wait().unwrap();
         assert_eq!(ask(&service, &id, &all_of(1)).unwrap().history, 0);

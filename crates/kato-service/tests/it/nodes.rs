@@ -153,7 +153,7 @@ fn a_knowledge_base_made_elsewhere_is_served_if_it_has_one_node() {
     let nodes = dir.path().join("nodes");
     crate::support::copy(&other.path().join("nodes/n_kato"), &nodes.join("mine_kato"));
     assert_eq!(frequency(&service, "mine", &name), 1);
-    drop(EmbeddedStore::create(&nodes.join("two_kato"), &["a", "b"], json!({})).unwrap());
+    drop(EmbeddedStore::create(nodes.join("two_kato"), &["a", "b"], json!({})).unwrap());
     assert!(matches!(
         service.symbols("two"),
         Err(ServiceError::SeveralNodes { found: 2, .. })

@@ -74,7 +74,7 @@ pub(crate) fn known(service: &Service, node_id: &str) -> String {
 
 /// The knowledge base of a closed service, exported.
 pub(crate) fn export(dir: &Path, processor_id: &str) -> Vec<String> {
-    let store = EmbeddedStore::open_read_only(&dir.join("nodes").join(processor_id)).unwrap();
+    let store = EmbeddedStore::open_read_only(dir.join("nodes").join(processor_id)).unwrap();
     let node = kato_store::PatternStore::nodes(&store)[0].clone();
     let mut exported = Vec::new();
     let base = KnowledgeBase::new(&store, &node).unwrap();

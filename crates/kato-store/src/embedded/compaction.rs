@@ -477,7 +477,7 @@ mod tests {
     #[test]
     fn readers_do_not_wait_for_a_merge() {
         let dir = tempfile::tempdir().unwrap();
-        let store = EmbeddedStore::create(&dir.path().join("kb"), &["node0"], json!(null)).unwrap();
+        let store = EmbeddedStore::create(dir.path().join("kb"), &["node0"], json!(null)).unwrap();
         let mut batch = LearnBatch::new(1);
         let symbol = BatchSymbol::Literal(batch.literal("a"));
         let name = PatternName::of_events(&[["a"], ["a"]]);

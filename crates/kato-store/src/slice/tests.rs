@@ -106,7 +106,7 @@ proptest! {
         let at = |name: String| dir.path().join(name);
         let limits = AttributeLimits::default();
         let ranges = NameRanges::new(n_ranges).unwrap();
-        let store = EmbeddedStore::create(&at("whole".into()), &NODES, json!(null)).unwrap();
+        let store = EmbeddedStore::create(at("whole".into()), &NODES, json!(null)).unwrap();
         let mut documents = Vec::new();
         let mut tasks: Vec<Vec<PathBuf>> = vec![Vec::new(); 3];
         let mut summaries: Vec<Vec<SliceSummary>> = vec![Vec::new(); 3];
@@ -158,7 +158,7 @@ proptest! {
             segments.push(segment);
         }
         let made = EmbeddedStore::create_from_segments(
-            &at("made".into()), &NODES, json!(null), &segments, json!("done"),
+            at("made".into()), &NODES, json!(null), &segments, json!("done"),
         ).unwrap();
         prop_assert_eq!(made.n_segments(), segments.len());
         prop_assert_eq!(export(&made), expected.clone());

@@ -63,7 +63,7 @@ impl Fixture for Embedded {
     ) -> EmbeddedStore {
         let mut options = self.options;
         options.attribute_limits = limits;
-        EmbeddedStore::create_with(&self.fresh_dir(), nodes, configuration, options).unwrap()
+        EmbeddedStore::create_with(self.fresh_dir(), nodes, configuration, options).unwrap()
     }
 
     fn reopen(&self, store: EmbeddedStore) -> EmbeddedStore {

@@ -95,7 +95,7 @@ fn creating_among_other_files_is_refused_and_leaves_them_alone() {
     let before = files(dir.path());
     let refused = EmbeddedStore::create(dir.path(), &["node0"], Value::Null);
     assert!(matches!(refused, Err(StoreError::NotAKnowledgeBase { .. })));
-    let on_a_file = EmbeddedStore::create(&dir.path().join("thesis.txt"), &["node0"], Value::Null);
+    let on_a_file = EmbeddedStore::create(dir.path().join("thesis.txt"), &["node0"], Value::Null);
     assert!(matches!(
         on_a_file,
         Err(StoreError::NotAKnowledgeBase { .. })

@@ -152,7 +152,7 @@ fn without_the_newest_manifests_segments_that_no_manifest_names_are_saved_and_to
     assert_eq!(report.unnamed, [kb.join("segments/0000000002.seg")]);
     assert_eq!(counts(&store), learned(&lessons, &COMMITS));
     fs::remove_file(kb.join("MANIFEST.previous")).unwrap();
-    let refused = salvage(&kb, &kb.with_file_name("none"));
+    let refused = salvage(&kb, kb.with_file_name("none"));
     assert!(
         matches!(refused, Err(StoreError::Corrupt { .. })),
         "{refused:?}"
