@@ -226,8 +226,7 @@ impl<'a> KnowledgeBase<'a> {
     /// A line is what [`PatternRecord::to_json`](kato_model::PatternRecord::to_json) writes:
     /// `name`, `pattern_data`, `length`, `frequency`, `emotives`, `metadata`, as KATO's own
     /// records; first sightings, sums of affinity and vectors are left out. That of a retired pattern ends with
-    /// `tombstone`, and behind the patterns come lines of `name` and `tombstone` for those that are gone. Equal knowledge bases
-    /// are written as equal bytes. Every name is checked against its content. `out` is flushed at
+    /// `tombstone`; of what is purged there is nothing. Equal knowledge bases are written as equal bytes. Every name is checked against its content. `out` is flushed at
     /// the end and needs no buffer of its own.
     ///
     /// # Errors
@@ -235,7 +234,7 @@ impl<'a> KnowledgeBase<'a> {
     /// [`ExchangeError::Store`] when the store cannot be read or a pattern is not what its name
     /// says, and [`ExchangeError::Write`].
     pub fn export(&self, out: impl Write) -> Result<u64, ExchangeError> {
-        exchange::export(self.scan()?, self.store.tombstones(self.node_idx)?, out)
+        exchange::export(self.scan()?, &self.store.tombstones(self.node_idx)?, out)
     }
 
     /// Adds the patterns of exported lines to the node, commits, and returns the number of lines
@@ -254,8 +253,7 @@ impl<'a> KnowledgeBase<'a> {
     /// [`compact`](crate::EmbeddedStore::compact) makes them as small as learned ones.
     ///
     /// What comes with a tombstone is retired here as well, and is taken where it was before; any other
-    /// pattern that the node has retired is refused. What is purged there and held here is retired and not
-    /// purged. In a store that keeps tombstones they are there before the patterns are; one that keeps none
+    /// pattern that the node has retired or purged is refused. In a store that keeps tombstones they are there before the patterns are; one that keeps none
     /// refuses them.
     ///
     /// Lines may come from KATO itself: keys may have any order, `emotives` may be `{}`, other keys

@@ -60,14 +60,6 @@ impl Tombstones {
         self.0.insert(name, Tombstone::Purged);
     }
 
-    /// Sets a tombstone; one of a pattern that is gone stays.
-    pub(crate) fn set(&mut self, name: PatternName, tombstone: Tombstone) {
-        match tombstone {
-            Tombstone::Retired => drop(self.retire(name)),
-            Tombstone::Purged => self.purge(name),
-        }
-    }
-
     /// Removes a tombstone; returns whether there was one.
     pub fn raise(&mut self, name: &PatternName) -> bool {
         self.0.remove(name).is_some()

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use kato_model::{PatternName, Symbol};
+use kato_model::Symbol;
 
 use super::ExchangeError;
 use super::check::Check;
@@ -12,11 +12,10 @@ use crate::{StoreError, StoredPattern, Tombstone, Tombstones};
 /// Number of bytes that are written at once, so that the caller's writer needs no buffer.
 const CHUNK_BYTES: usize = 1 << 18;
 
-/// Writes patterns in the order of the scan, and the tombstones of those that there are none of; returns the
-/// number of patterns.
+/// Writes patterns in the order of the scan, those that are retired with their tombstones; returns how many.
 pub(crate) fn export(
     patterns: Scan<'_, StoredPattern>,
-    mut tombstones: Tombstones,
+    tombstones: &Tombstones,
     mut out: impl Write,
 ) -> Result<u64, ExchangeError> {
     let mut lines = Lines::default();
@@ -24,7 +23,6 @@ pub(crate) fn export(
     for pattern in patterns {
         let pattern = pattern?;
         lines.push(&pattern, tombstones.get(&pattern.name))?;
-        tombstones.raise(&pattern.name);
         patterns_written += 1;
         if lines.bytes.len() >= CHUNK_BYTES {
             out.write_all(&lines.bytes)
@@ -34,9 +32,6 @@ pub(crate) fn export(
                 })?;
             lines.bytes.clear();
         }
-    }
-    for (name, tombstone) in tombstones.iter() {
-        lines.push_tombstone(name, tombstone);
     }
     out.write_all(&lines.bytes)
         .and_then(|()| out.flush())
@@ -105,16 +100,6 @@ impl Lines {
         }
         self.bytes.extend_from_slice(b"}\n");
         Ok(())
-    }
-
-    /// Appends the line of a tombstone that stands alone.
-    fn push_tombstone(&mut self, name: PatternName, tombstone: Tombstone) {
-        write(
-            &mut self.bytes,
-            format_args!("{{\"name\":\"{name}\",\"tombstone\":"),
-        );
-        self.push_json(&tombstone);
-        self.bytes.extend_from_slice(b"}\n");
     }
 
     /// Appends a value as JSON.

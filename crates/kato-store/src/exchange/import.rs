@@ -5,11 +5,10 @@ use std::io::{BufRead, Read};
 use kato_model::batch::BatchSymbol;
 use kato_model::emotives::EmotiveWindow;
 use kato_model::{
-    AttributeLimits, Attributes, EmotiveMap, Event, LearnBatch, PatternName, PatternRecord,
-    RecordError,
+    AttributeLimits, Attributes, EmotiveMap, Event, LearnBatch, PatternRecord, RecordError,
 };
+use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde::{Deserialize, Deserializer};
 
 use super::ExchangeError;
 use crate::contract::StagedBatch;
@@ -87,18 +86,10 @@ pub(crate) fn import(
             line,
             source: Box::new(error),
         };
-        let buried = Buried::of_line(text).map_err(|error| {
+        let is_retired = has_tombstone(text).map_err(|error| {
             let source = error.into();
             malformed(RecordError::Malformed { source })
         })?;
-        match buried {
-            Some(it) if it.is_held => import.imported.set(it.name, Tombstone::Retired),
-            Some(it) => {
-                import.imported.set(it.name, it.tombstone);
-                continue;
-            }
-            None => {}
-        }
         let record = PatternRecord::from_json(text).map_err(malformed)?;
         if record.frequency == 0 {
             return Err(ExchangeError::ZeroFrequency {
@@ -106,51 +97,37 @@ pub(crate) fn import(
                 name: record.pattern.name(),
             });
         }
+        if is_retired {
+            import.retired.retire(record.pattern.name());
+        }
         import.push(record)?;
     }
 }
 
-/// The tombstone in a line.
-#[derive(Debug, Clone, Copy, Deserialize)]
-struct Buried {
-    name: PatternName,
-    tombstone: Tombstone,
-    /// Whether the line has the pattern as well.
-    #[serde(default, rename = "pattern_data", deserialize_with = "is_there")]
-    is_held: bool,
-}
-
-impl Buried {
-    /// Reads the tombstone of a line; `None` if it has none, or is no JSON.
-    ///
-    /// # Errors
-    ///
-    /// When it has one that this build does not know: without it the pattern would be shown.
-    fn of_line(text: &str) -> Result<Option<Self>, serde_json::Error> {
-        // Nearly no line has one, and reading each twice would take twice as long.
-        if !text.contains("\"tombstone\"") {
-            return Ok(None);
-        }
-        let has_one = |marked: Marked| marked.tombstone.is_some();
-        match serde_json::from_str(text) {
-            Ok(buried) => Ok(Some(buried)),
-            // A symbol may have that text.
-            Err(error) => match serde_json::from_str::<Marked>(text).is_ok_and(has_one) {
-                true => Err(error),
-                false => Ok(None),
-            },
-        }
+/// Returns whether the pattern of a line has a tombstone; of what is no JSON, that it has none.
+///
+/// # Errors
+///
+/// When it has one that this build does not know: without it the pattern would be shown.
+fn has_tombstone(text: &str) -> Result<bool, serde_json::Error> {
+    // Nearly no line has one, and reading each twice would take twice as long.
+    if !text.contains("\"tombstone\"") {
+        return Ok(false);
+    }
+    match serde_json::from_str::<Marked<Tombstone>>(text) {
+        Ok(marked) => Ok(marked.tombstone.is_some()),
+        // A symbol may have that text, where the line is read for its faults below.
+        Err(error) => match serde_json::from_str::<Marked<IgnoredAny>>(text) {
+            Ok(_) => Err(error),
+            Err(_) => Ok(false),
+        },
     }
 }
 
-/// Whether a line has a tombstone, whatever that says.
+/// What a line says of a tombstone.
 #[derive(Debug, Deserialize)]
-struct Marked {
-    tombstone: Option<IgnoredAny>,
-}
-
-fn is_there<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-    IgnoredAny::deserialize(deserializer).map(|_| true)
+struct Marked<T> {
+    tombstone: Option<T>,
 }
 
 /// An import in progress. Dropping it abandons what was added.
@@ -164,8 +141,8 @@ pub(crate) struct Import<'a> {
     patterns: u64,
     /// Those of the store, which refuse what they name.
     tombstones: Tombstones,
-    /// Those that come with the patterns.
-    imported: Tombstones,
+    /// Those of the patterns that come with one.
+    retired: Tombstones,
 }
 
 impl<'a> Import<'a> {
@@ -182,14 +159,14 @@ impl<'a> Import<'a> {
             staged: Vec::new(),
             patterns: 0,
             tombstones: store.tombstones(node_idx)?,
-            imported: Tombstones::default(),
+            retired: Tombstones::default(),
         })
     }
 
     /// Adds a pattern to the batch, after staging the batch if it is full.
     pub(crate) fn push(&mut self, record: PatternRecord) -> Result<(), StoreError> {
         let name = record.pattern.name();
-        if self.tombstones.get(&name).is_some() && self.imported.get(&name).is_none() {
+        if self.tombstones.get(&name).is_some() && self.retired.get(&name).is_none() {
             return Err(StoreError::Retired {
                 node: self.store.nodes()[self.node_idx].clone(),
                 pattern: name,
@@ -245,21 +222,16 @@ impl<'a> Import<'a> {
 
     /// Gives the store the tombstones that came, ahead of their patterns: should the process end in between, none
     /// of these was ever shown, and the import can be given again.
-    fn bury_imported(&mut self) -> Result<(), StoreError> {
-        if self.imported.is_empty() {
+    fn retire(&mut self) -> Result<(), StoreError> {
+        if self.retired.is_empty() {
             return Ok(());
         }
         let mut all = Tombstones::of_store(self.store)?;
-        for (name, tombstone) in self.imported.iter() {
-            // What is held, or comes, is not gone: as purged it could never be purged.
-            let is_held = tombstone == Tombstone::Retired
-                || self.store.pattern(self.node_idx, &name)?.is_some();
+        for (name, _) in self.retired.iter() {
+            // Here it may be gone: as purged it could never be purged again.
             let of_node = &mut all[self.node_idx];
             of_node.raise(&name);
-            match is_held {
-                true => drop(of_node.retire(name)),
-                false => of_node.purge(name),
-            }
+            of_node.retire(name);
         }
         let no_names = vec![Vec::new(); all.len()];
         self.store.bury(all, &no_names, self.store.checkpoint())
@@ -268,7 +240,7 @@ impl<'a> Import<'a> {
     /// Commits all that was staged and returns the number of patterns.
     pub(crate) fn commit(mut self) -> Result<u64, StoreError> {
         self.stage()?;
-        self.bury_imported()?;
+        self.retire()?;
         // An import is no part of training, so the training position stays.
         self.store.commit(self.staged, self.store.checkpoint())?;
         Ok(self.patterns)
