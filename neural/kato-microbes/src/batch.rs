@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use kato_random::SplitMix64;
 
 use crate::community::Microbes;
+use crate::metadata::first_categories;
 use crate::settings::{ModelOptions, Selection};
 use crate::tokens::MASK;
 
@@ -159,20 +160,7 @@ impl SampleBatch {
 pub(crate) fn categories(microbes: &Microbes, sample: usize, options: &ModelOptions) -> Vec<i64> {
     let n = options.categorical.len();
     let given = microbes.categories.get(sample * n..(sample + 1) * n);
-    given.map_or_else(
-        || {
-            let mut first = 0;
-            let columns = options.categorical.iter();
-            columns
-                .map(|column| {
-                    let unknown = first;
-                    first += column.values.len() as i64 + 1;
-                    unknown
-                })
-                .collect()
-        },
-        <[i64]>::to_vec,
-    )
+    given.map_or_else(|| first_categories(&options.categorical), <[i64]>::to_vec)
 }
 
 /// Chooses the sequences of a sample that are read, with their abundance.

@@ -26,6 +26,27 @@ impl Categorical {
             values: Vec::new(),
         }
     }
+
+    /// Returns how many categories it has: a value each, and what is missing or not known.
+    const fn n_categories(&self) -> usize {
+        self.values.len() + 1
+    }
+}
+
+/// Returns how many categories some columns have together.
+pub(crate) fn n_categories(columns: &[Categorical]) -> usize {
+    columns.iter().map(Categorical::n_categories).sum()
+}
+
+/// Returns the first category of each column, which stands for what is missing or not known. All columns are
+/// numbered through.
+pub(crate) fn first_categories(columns: &[Categorical]) -> Vec<i64> {
+    let firsts = columns.iter().scan(0, |next, column| {
+        let first = *next;
+        *next += column.n_categories() as i64;
+        Some(first)
+    });
+    firsts.collect()
 }
 
 /// The categories of the samples of a table.
@@ -93,17 +114,10 @@ impl Metadata {
             .iter()
             .map(|numbers| numbers.iter().filter(|&&number| number == 0).count());
         let n_unknown = n_unknown.collect();
+        let firsts = first_categories(&columns);
         let of = (0..sample_ids.len()).flat_map(|sample| {
-            let mut first = 0;
-            let numbers = by_column
-                .iter()
-                .zip(&columns)
-                .map(move |(numbers, column)| {
-                    let number = first + numbers[sample];
-                    first += column.values.len() + 1;
-                    number as i64
-                });
-            numbers.collect::<Vec<_>>()
+            let columns = by_column.iter().zip(&firsts);
+            columns.map(move |(numbers, first)| first + numbers[sample] as i64)
         });
         Ok(Categories {
             of: of.collect(),

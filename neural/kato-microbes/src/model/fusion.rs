@@ -9,6 +9,7 @@ use kato_neural::layers::{Affine, embedding};
 use kato_neural::{Initializer, Pass, parameter};
 
 use super::encoder::DEVIATION;
+use crate::metadata::n_categories;
 use crate::settings::{Fusion, ModelOptions};
 
 /// Learned rows of the perceiver.
@@ -64,8 +65,7 @@ impl CategoryFusion {
         if n_columns == 0 {
             return None;
         }
-        let columns = options.categorical.iter();
-        let n_values = columns.map(|column| column.values.len() + 1).sum();
+        let n_values = n_categories(&options.categorical);
         let values = embedding(n_values, width, DEVIATION, initializer, device);
         let n_joined = match kind {
             Fusion::Concat => Some(n_columns + 1),

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::Files;
 use crate::community::{CommunityReport, Microbes};
 use crate::error::MicrobesError;
-use crate::metadata::TargetValues;
+use crate::metadata::{TargetValues, n_categories};
 use crate::settings::Settings;
 use crate::tokens::{MASK, Sequences, TokenOptions};
 use crate::trained::load_model;
@@ -113,10 +113,9 @@ pub(super) fn read(folder: &Path, settings: &Settings) -> Result<Work, MicrobesE
         return Err(damaged("it says of samples that it does not have that they were seen").into());
     }
     let columns = &settings.model.categorical;
-    let n_values: usize = columns.iter().map(|column| column.values.len() + 1).sum();
-    let is_known = |&number: &i64| usize::try_from(number).is_ok_and(|number| number < n_values);
-    let n_categories = table.n_samples() * columns.len();
-    let fit = task.categories.len() == n_categories && task.categories.iter().all(is_known);
+    let known = 0..n_categories(columns) as i64;
+    let is_whole = task.categories.len() == table.n_samples() * columns.len();
+    let fit = is_whole && task.categories.iter().all(|number| known.contains(number));
     // A model may be told nothing.
     if !(fit || task.categories.is_empty()) {
         return Err(damaged("it has not a known category of each sample").into());
