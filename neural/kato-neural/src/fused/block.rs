@@ -11,7 +11,7 @@ use kato_kernels::{
     TransformerBlock,
 };
 
-use super::tensors::{Tracked, Values, contiguous, slice, tensor, tracked, values};
+use super::tensors::{Values, contiguous, parted, slice, tensor, tracked, values};
 use super::workspace::Lease;
 use super::{Form, Pool};
 
@@ -52,13 +52,9 @@ pub(crate) fn block(
         return Tensor::from_primitive::<Flex>(run.forward());
     }
     let parents = [tracked(rows)].into_iter().chain(weights.map(tracked));
-    let parents: Vec<Tracked> = parents.collect();
-    let guards: Vec<_> = parents.iter().map(Tracked::node).collect();
-    let guards: [_; N_PARENTS] = guards.try_into().expect("the rows and the block's tensors");
+    let (numbers, guards) = parted(parents);
     // Laid out once; tensors that are so already are shared and not copied.
-    let mut numbers = parents
-        .into_iter()
-        .map(|parent| contiguous(parent.into_primitive()));
+    let mut numbers = numbers.into_iter().map(contiguous);
     let rows = numbers.next().expect("the rows are first");
     let run = run(rows, numbers.collect());
     let prepared = BlockBackward.prepare::<NoCheckpointing>(guards);

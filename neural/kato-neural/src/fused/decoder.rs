@@ -12,7 +12,7 @@ use kato_kernels::{
 };
 
 use super::layers::{layer_weights, options, parents};
-use super::tensors::{Tracked, Values, contiguous, slice, tensor, tracked, values};
+use super::tensors::{Tracked, Values, contiguous, parted, slice, tensor, tracked, values};
 use super::workspace::{Held, Lease};
 use super::{Form, Pool};
 use crate::Pass;
@@ -190,12 +190,8 @@ fn node<const N: usize>(
     parents: Vec<Tracked>,
     truth: Option<&Values>,
 ) -> Tracked {
-    let guards: Vec<_> = parents.iter().map(Tracked::node).collect();
-    let guards: [_; N] = guards.try_into().expect("as many as the match says");
-    let tensors: Vec<Values> = parents
-        .into_iter()
-        .map(|parent| contiguous(parent.into_primitive()))
-        .collect();
+    let (numbers, guards) = parted::<N>(parents);
+    let tensors: Vec<Values> = numbers.into_iter().map(contiguous).collect();
     let run = |direction| forward(call, options, &tensors, truth, direction);
     let prepared = DecodeBackward.prepare::<NoCheckpointing>(guards);
     match prepared.compute_bound().stateful() {

@@ -14,7 +14,7 @@ use kato_kernels::{
 use super::layers::{
     gradient_buffers, layer_gradients, layer_weights, options, parent_gradients, parents,
 };
-use super::tensors::{Tracked, Values, contiguous, slice, tensor, tracked, values};
+use super::tensors::{Tracked, Values, contiguous, parted, slice, tensor, tracked, values};
 use super::workspace::{Held, Lease};
 use super::{Form, Pool};
 use crate::Pass;
@@ -153,12 +153,8 @@ fn node<const N: usize>(
     output: Output,
     parents: Vec<Tracked>,
 ) -> Tracked {
-    let guards: Vec<_> = parents.iter().map(Tracked::node).collect();
-    // Guards keep the inputs' nodes until this one is registered.
-    let guards: [_; N] = guards.try_into().expect("as many as the match says");
-    let mut numbers = parents
-        .into_iter()
-        .map(|parent| contiguous(parent.into_primitive()));
+    let (numbers, guards) = parted::<N>(parents);
+    let mut numbers = numbers.into_iter().map(contiguous);
     let input = numbers.next().expect("the input is first");
     let weights: Vec<Values> = numbers.collect();
     let run = Run {

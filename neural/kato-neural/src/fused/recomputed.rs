@@ -11,7 +11,7 @@ use burn::backend::{Autodiff, Flex};
 use burn::tensor::Tensor;
 
 use super::block::{N_PARENTS, N_TENSORS};
-use super::tensors::{Tracked, Values, tracked};
+use super::tensors::{Values, parted, tracked};
 
 /// What a block computes from its rows and its tensors, laid flat.
 type Compute = dyn Fn(Tensor<3>, [Tensor<1>; N_TENSORS]) -> Tensor<3> + Send + Sync;
@@ -24,10 +24,8 @@ pub(crate) fn recomputed(
     compute: Arc<Compute>,
 ) -> Tensor<3> {
     let parents = [tracked(rows)].into_iter().chain(weights.map(tracked));
-    let parents: Vec<Tracked> = parents.collect();
-    let guards: Vec<_> = parents.iter().map(Tracked::node).collect();
-    let guards: [_; N_PARENTS] = guards.try_into().expect("the rows and the block's tensors");
-    let mut numbers = parents.into_iter().map(Tracked::into_primitive);
+    let (numbers, guards) = parted(parents);
+    let mut numbers = numbers.into_iter();
     let rows = numbers.next().expect("the rows are first");
     let run = Run {
         rows,

@@ -1,6 +1,7 @@
 //! Between Burn's tensors and slices.
 
 use burn::backend::autodiff::checkpoint::strategy::NoCheckpointing;
+use burn::backend::autodiff::ops::NodeGuard;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Flex};
 use burn::tensor::{Tensor, TensorData};
@@ -21,6 +22,14 @@ pub(crate) fn tracked<const D: usize>(tensor: Tensor<D>) -> Tracked {
     tensor
         .try_into_primitive::<Autodiff<Flex>>()
         .expect("the caller asked for the back end")
+}
+
+/// Parts the parents of a node into their numbers and guards, which keep their nodes until it is registered.
+pub(crate) fn parted<const N: usize>(
+    parents: impl IntoIterator<Item = Tracked>,
+) -> (Vec<Values>, [NodeGuard; N]) {
+    let (numbers, guards): (_, Vec<_>) = parents.into_iter().map(Tracked::into_parts).unzip();
+    (numbers, guards.try_into().expect("as many as the node has"))
 }
 
 /// Takes a tensor's numbers, laid out in order.
