@@ -72,15 +72,9 @@ impl Pass {
     #[must_use]
     pub const fn evaluation() -> Self {
         Self {
-            // Nothing is drawn, so that every evaluation is the same.
-            seed: 0,
-            step: 0,
-            first_row: 0,
             training: false,
-            fused: true,
-            recomputed: false,
-            attention: AttentionForm::Tiled,
-            precision: Precision::F32,
+            // Nothing is drawn, so that every evaluation is the same.
+            ..Self::training(0, 0)
         }
     }
 

@@ -128,7 +128,7 @@ impl Transformer {
                         return plain.block(layer, number, rows);
                     }
                     let (lengths, pass) = (lengths.to_vec(), *pass);
-                    let compute = move |rows: Tensor<3>, weights: [Tensor<1>; 12]| {
+                    let compute = move |rows: Tensor<3>, weights| {
                         // Anew, as it belongs to the graph of its rows, or to none.
                         let plain = Plain::new(shape, &rows, &lengths, &pass);
                         plain.block(&TransformerLayer::from_flat(weights), number, rows)
