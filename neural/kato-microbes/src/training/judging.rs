@@ -62,10 +62,10 @@ pub(crate) fn judge_with(
     settings: &Settings,
     objective: &Objective,
 ) -> Judgement {
-    let samples: Vec<usize> = places.iter().map(|&place| work.samples[place]).collect();
     let Truth::Target { values: truth, .. } = &work.truth else {
         return judge_distances(model, work, places, settings, objective);
     };
+    let samples: Vec<usize> = places.iter().map(|&place| work.samples[place]).collect();
     let device = Device::flex();
     let (mut found, mut counts) = (Vec::new(), Mean::new());
     let draw = BatchDraw::new(settings.training.seed, 0.0);
