@@ -59,7 +59,6 @@ impl Cgroups {
     /// `root` is the directory that stands for `/`.
     #[must_use]
     pub fn of_process(root: impl AsRef<Path>) -> Option<Self> {
-        let root = root.as_ref();
         Self::read(root).ok().flatten()
     }
 
