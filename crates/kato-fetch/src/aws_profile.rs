@@ -1,7 +1,7 @@
 //! Profiles of AWS: the files in which its own tools keep keys and regions.
 
-use std::path::PathBuf;
-use std::{env, fs};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 /// Keys of a profile, with the options of the store that they stand for.
 const KEYS: [(&str, &str); 5] = [
@@ -12,11 +12,12 @@ const KEYS: [(&str, &str); 5] = [
     ("endpoint_url", "AWS_ENDPOINT_URL"),
 ];
 
-/// Returns the options of the profile that the environment chooses; none where there is none.
-pub(crate) fn options() -> Vec<(String, String)> {
-    let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
-    let home = env::home_dir().filter(|home| !home.as_os_str().is_empty());
-    let in_home = |name: &str| Some(home.as_ref()?.join(".aws").join(name));
+/// Returns the options of the profile that the environment's variables choose, in files that they name or in
+/// the user's folder for them; none where there is none.
+pub(crate) fn options(
+    variable: impl Fn(&str) -> Option<String>,
+    folder: Option<&Path>,
+) -> Vec<(String, String)> {
     let profile = variable("AWS_PROFILE").unwrap_or_else(|| "default".to_owned());
     let files = [
         (variable("AWS_CONFIG_FILE"), "config"),
@@ -24,7 +25,7 @@ pub(crate) fn options() -> Vec<(String, String)> {
     ];
     let mut options = Vec::new();
     for (file, name) in files {
-        let path = file.map(PathBuf::from).or_else(|| in_home(name));
+        let path = file.map(PathBuf::from).or_else(|| Some(folder?.join(name)));
         let text = path.and_then(|path| fs::read_to_string(path).ok());
         options.extend(of_profile(&text.unwrap_or_default(), &profile));
     }

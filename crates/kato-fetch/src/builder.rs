@@ -204,14 +204,15 @@ impl FetcherBuilder {
             Some("never") => self.private_redirects = PrivateRedirects::Never,
             _ => {}
         }
-        let home = read("HF_HOME").map(PathBuf::from).or_else(|| {
+        let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
+        let in_home = |name: &str| Some(home.as_ref()?.join(name));
+        let hub_home = read("HF_HOME").map(PathBuf::from).or_else(|| {
             let cache = read("XDG_CACHE_HOME").map(PathBuf::from);
-            let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
-            let cache = cache.or_else(|| home.map(|home| home.join(".cache")));
+            let cache = cache.or_else(|| in_home(".cache"));
             cache.map(|cache| cache.join("huggingface"))
         });
-        if let Some(home) = home {
-            self.hub_home = Some(home);
+        if hub_home.is_some() {
+            self.hub_home = hub_home;
         }
         let ours = std::env::vars_os().filter_map(|(name, value)| {
             // Options are text: a variable that is not UTF-8 cannot be one.
@@ -223,7 +224,8 @@ impl FetcherBuilder {
         // A variable comes before the profile, and in that before a key of another one.
         let ours: Vec<(String, String)> = ours.collect();
         if !ours.iter().any(|(name, _)| name == "AWS_ACCESS_KEY_ID") {
-            self.store_options.extend(aws_profile::options());
+            self.store_options
+                .extend(aws_profile::options(read, in_home(".aws").as_deref()));
         }
         self.store_options.extend(ours);
         self.system_proxies = true;
