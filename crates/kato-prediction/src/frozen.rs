@@ -13,6 +13,8 @@
 //! [`PatternIndex::read_checked`](crate::PatternIndex::read_checked) drops the answer, and its caller
 //! takes the patterns from where they came from.
 
+#[cfg(any(test, feature = "disk"))]
+mod bits;
 mod columns;
 mod directory;
 mod index;

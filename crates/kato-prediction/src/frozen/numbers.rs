@@ -11,6 +11,8 @@
     reason = "positions beyond any column are found out where it is read"
 )]
 
+#[cfg(any(test, feature = "disk"))]
+use super::bits;
 use super::layout::LayoutError;
 use kato_columns::{CheckedBytes, View};
 
@@ -77,19 +79,7 @@ impl NumberPacker {
         self.heads.push(n_bits as u8);
         self.at += u64::from(n_bits);
         let end = out.len() + n_bits as usize * UNIT;
-        let (mut bits, mut n_held) = (0_u64, 0);
-        for distance in distances {
-            bits |= distance << n_held;
-            n_held += n_bits;
-            while n_held >= u8::BITS {
-                out.push(bits as u8);
-                bits >>= u8::BITS;
-                n_held -= u8::BITS;
-            }
-        }
-        if n_held > 0 {
-            out.push(bits as u8);
-        }
+        bits::append(distances, n_bits, out);
         out.resize(end, 0);
         self.block.clear();
     }
