@@ -171,7 +171,7 @@ impl Counter<'_> {
                 reach: self.order - 1,
                 symbol_bytes: self.batches.as_ref().map_or(4, symbol_bytes),
             };
-            self.own = Some(EdgeWriter::create(&path, size)?);
+            self.own = Some(EdgeWriter::create(path, size)?);
         }
         Ok(())
     }

@@ -1,11 +1,7 @@
 //! Writing counts: the n-grams, and sums of what follows them.
 
-use std::fs::{self, File};
-use std::path::Path;
-
 use kato_columns::Damage;
 use kato_columns::files::ColumnWriter;
-use kato_map::Map;
 
 use super::CountsError;
 use super::columns::{Columns, TEXT_STARTS, TEXTS, level, name_of};
@@ -170,13 +166,4 @@ impl Written {
             None => Ok(()),
         }
     }
-}
-
-/// Maps a working file.
-pub(super) fn map_scratch(path: &Path) -> Result<Map, CountsError> {
-    let open = || Map::from_file(path, &File::open(path)?);
-    let map = open().map_err(CountsError::io("map", path))?;
-    // It lives as long as it is mapped, and goes when the process ends however that ends.
-    drop(fs::remove_file(path));
-    Ok(map)
 }
