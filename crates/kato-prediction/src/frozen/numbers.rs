@@ -243,12 +243,10 @@ impl Block {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use proptest::prelude::*;
 
     use super::*;
-    use crate::frozen::{BLOCK_BYTES, Damage};
+    use crate::frozen::{Damage, checked};
 
     proptest! {
         #[test]
@@ -270,10 +268,8 @@ mod tests {
             let (mut packer, mut bytes) = (NumberPacker::default(), Vec::new());
             numbers.iter().for_each(|&number| packer.push(number, &mut bytes));
             packer.finish(&mut bytes);
-            let checksums = bytes.chunks(BLOCK_BYTES).map(crc32fast::hash).collect();
             let damage = Damage::default();
-            let column = CheckedBytes::new(Arc::new(bytes), checksums, damage.clone()).unwrap();
-            let packed = PackedNumbers::new(column, numbers.len()).unwrap();
+            let packed = PackedNumbers::new(checked(bytes, &damage), numbers.len()).unwrap();
             let view = packed.view();
             for (idx, &number) in numbers.iter().enumerate() {
                 prop_assert_eq!(view.get(idx), number);
