@@ -37,6 +37,7 @@ mod merging;
 mod nodes;
 mod open;
 mod runs;
+mod scratch;
 mod shortening;
 mod small;
 mod writing;

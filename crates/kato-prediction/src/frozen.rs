@@ -13,6 +13,8 @@
 //! [`PatternIndex::read_checked`](crate::PatternIndex::read_checked) drops the answer, and its caller
 //! takes the patterns from where they came from.
 
+#[cfg(any(test, feature = "disk"))]
+mod bits;
 mod columns;
 mod directory;
 mod index;
@@ -37,3 +39,10 @@ pub(crate) use numbers::NumberPacker;
 #[cfg(feature = "disk")]
 pub(crate) use packed::pack;
 pub use signature::{LONGEST_SIGNED, LONGEST_UNSIGNED_LIST, SignatureShape};
+
+/// Returns bytes with the checksums that they have.
+#[cfg(test)]
+fn checked(bytes: Vec<u8>, damage: &Damage) -> CheckedBytes {
+    let checksums = bytes.chunks(BLOCK_BYTES).map(crc32fast::hash).collect();
+    CheckedBytes::new(std::sync::Arc::new(bytes), checksums, damage.clone()).unwrap()
+}

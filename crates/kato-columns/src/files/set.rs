@@ -38,8 +38,7 @@ impl ColumnSetWriter {
     /// Begins with no column in a directory that is there and empty.
     #[must_use]
     pub fn new(dir: impl AsRef<Path>) -> Self {
-        let dir = dir.as_ref();
-        let dir = dir.to_owned();
+        let dir = dir.as_ref().to_owned();
         let written = Vec::new();
         Self { dir, written }
     }

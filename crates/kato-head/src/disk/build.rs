@@ -17,7 +17,7 @@ use super::columns::Columns;
 use super::counting::{Runs, count};
 use super::files::{FORMAT_VERSION, HEADER, Header, content_dir, content_of, counts_dir};
 use super::merging::{merge, reduce};
-use super::nodes::{Assembler, Nodes, each_node};
+use super::nodes::{Assembler, Node, Nodes, each_node};
 use super::open::whole;
 use super::writing::{NgramWriter, Written};
 use crate::{Head, HeadOptions};
@@ -286,15 +286,9 @@ struct Renumbered {
 }
 
 impl Nodes for Renumbered {
-    fn node(
-        &mut self,
-        depth: usize,
-        symbol: u32,
-        count: u32,
-        n_children: u32,
-    ) -> Result<(), CountsError> {
-        let symbol = self.numbers.get(symbol as usize).copied();
-        self.writer
-            .node(depth, symbol.unwrap_or(u32::MAX), count, n_children)
+    fn node(&mut self, depth: usize, node: Node) -> Result<(), CountsError> {
+        let number = self.numbers.get(node.symbol as usize).copied();
+        let symbol = number.unwrap_or(u32::MAX);
+        self.writer.node(depth, Node { symbol, ..node })
     }
 }

@@ -149,14 +149,8 @@ impl Counter<'_> {
             let sort_bytes = self.options.sort_bytes;
             let packing = Packing::new(self.order, self.texts.len());
             self.batches = packing.map(|packing| Batches::new(packing, self.scratch, sort_bytes));
-            if self.batches.is_none() {
-                self.end = Some(End::IsUnusual);
-            }
-            if node
-                .texts
-                .iter()
-                .any(|text| PatternName::from_symbol(text).is_some())
-            {
+            let is_name = |text: &&str| PatternName::from_symbol(text).is_some();
+            if self.batches.is_none() || node.texts.iter().any(is_name) {
                 self.end = Some(End::IsUnusual);
             }
         } else if !node.texts.is_empty() {
@@ -171,7 +165,7 @@ impl Counter<'_> {
                 reach: self.order - 1,
                 symbol_bytes: self.batches.as_ref().map_or(4, symbol_bytes),
             };
-            self.own = Some(EdgeWriter::create(&path, size)?);
+            self.own = Some(EdgeWriter::create(path, size)?);
         }
         Ok(())
     }

@@ -1,20 +1,17 @@
 //! The ends of the patterns of a level in a working file: what an n-gram that crosses a border can reach.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use kato_map::Map;
 
 use super::CountsError;
-use super::writing::map_scratch;
+use super::scratch::ScratchWriter;
 use crate::collect::BREAK;
 
 /// The first and the last symbols of the patterns of a level in a working file, the same number of bytes
 /// for each.
 pub(super) struct EdgeWriter {
-    out: BufWriter<File>,
-    path: PathBuf,
+    out: ScratchWriter,
     size: EdgeSize,
 }
 
@@ -38,13 +35,9 @@ impl EdgeSize {
 }
 
 impl EdgeWriter {
-    pub(super) fn create(path: &Path, size: EdgeSize) -> Result<Self, CountsError> {
-        let file = File::create(path).map_err(CountsError::io("create", path))?;
-        Ok(Self {
-            out: BufWriter::with_capacity(1 << 18, file),
-            path: path.to_owned(),
-            size,
-        })
+    pub(super) fn create(path: PathBuf, size: EdgeSize) -> Result<Self, CountsError> {
+        let out = ScratchWriter::create(path)?;
+        Ok(Self { out, size })
     }
 
     /// Appends the symbols of a pattern, or what is left of them; see [`Edges::insert`].
@@ -69,16 +62,11 @@ impl EdgeWriter {
             // No symbol has all of these bits, but the break has.
             part.copy_from_slice(&symbol.to_le_bytes()[..symbol_bytes]);
         }
-        let written = self.out.write_all(&bytes[..self.size.bytes()]);
-        written.map_err(CountsError::io("write", &self.path))
+        self.out.push(&bytes[..self.size.bytes()])
     }
 
-    pub(super) fn finish(mut self) -> Result<EdgeFile, CountsError> {
-        self.out
-            .flush()
-            .map_err(CountsError::io("write", &self.path))?;
-        drop(self.out);
-        let map = map_scratch(&self.path)?;
+    pub(super) fn finish(self) -> Result<EdgeFile, CountsError> {
+        let map = self.out.finish()?;
         map.advise_random();
         Ok(EdgeFile {
             map,
@@ -135,7 +123,7 @@ mod tests {
                 reach: 3,
                 symbol_bytes,
             };
-            let mut writer = EdgeWriter::create(&dir.path().join("edges"), size).unwrap();
+            let mut writer = EdgeWriter::create(dir.path().join("edges"), size).unwrap();
             for pattern in &patterns {
                 writer.push(pattern).unwrap();
             }

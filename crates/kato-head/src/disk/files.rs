@@ -83,13 +83,20 @@ const fn is_outdated(version: u64) -> bool {
 
 /// Returns whether the counts in a directory are of a version that is not read any more.
 pub(super) fn are_outdated(dir: &Path) -> bool {
-    let Ok(Some(body)) = read_sealed(dir.join(HEADER)) else {
-        return false;
+    let read = read_version(&dir.join(HEADER));
+    matches!(read, Ok(Some((_, version))) if is_outdated(version))
+}
+
+/// Reads a header and its version, whichever that is; `None` if there is none.
+fn read_version(path: &Path) -> Result<Option<(Value, u64)>, CountsError> {
+    let Some(body) = read_sealed(path)? else {
+        return Ok(None);
     };
-    let Ok(header) = serde_json::from_str::<Value>(&body) else {
-        return false;
-    };
-    header["format_version"].as_u64().is_some_and(is_outdated)
+    let damaged = |reason: &str| CountsError::damaged(path, reason);
+    let value: Value = serde_json::from_str(&body).map_err(|_| damaged("it is not JSON"))?;
+    let version = value["format_version"].as_u64();
+    let version = version.ok_or_else(|| damaged("it has no format version"))?;
+    Ok(Some((value, version)))
 }
 
 impl Header {
@@ -102,15 +109,10 @@ impl Header {
     /// Reads the header of counts; `None` if there are none, or none that are read any more.
     pub(super) fn read(dir: &Path) -> Result<Option<Self>, CountsError> {
         let path = dir.join(HEADER);
-        let Some(body) = read_sealed(&path)? else {
+        let Some((value, found)) = read_version(&path)? else {
             return Ok(None);
         };
         let damaged = |reason: String| CountsError::damaged(&path, reason);
-        let value: Value =
-            serde_json::from_str(&body).map_err(|_| damaged("it is not JSON".to_owned()))?;
-        let found = value["format_version"]
-            .as_u64()
-            .ok_or_else(|| damaged("it has no format version".to_owned()))?;
         if found > FORMAT_VERSION {
             return Err(CountsError::Version {
                 path,

@@ -4,17 +4,20 @@ use super::CountsError;
 use crate::options::MAX_ORDER;
 use crate::trie::{Key, Packing, Trie};
 
+/// What is known of an n-gram.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Node {
+    /// Its last symbol.
+    pub(super) symbol: u32,
+    pub(super) count: u32,
+    /// How many n-grams of the next length continue it.
+    pub(super) n_children: u32,
+}
+
 /// A receiver of n-grams, those of one length in their order and each after all that continue it.
 pub(super) trait Nodes {
-    /// Receives the n-gram of `depth` + 1 symbols that ends in `symbol`, and how many of the next
-    /// length continue it.
-    fn node(
-        &mut self,
-        depth: usize,
-        symbol: u32,
-        count: u32,
-        n_children: u32,
-    ) -> Result<(), CountsError>;
+    /// Receives an n-gram of `depth` + 1 symbols.
+    fn node(&mut self, depth: usize, node: Node) -> Result<(), CountsError>;
 }
 
 /// Hands over the n-grams of a tree in sorted columns.
@@ -27,12 +30,12 @@ pub(super) fn each_node(trie: &Trie, nodes: &mut dyn Nodes) -> Result<(), Counts
                 true => level.sealed_children(place as u32).len() as u32,
                 false => 0,
             };
-            nodes.node(
-                depth,
-                level.symbol(place),
-                level.sealed_count(place),
+            let node = Node {
+                symbol: level.symbol(place),
+                count: level.sealed_count(place),
                 n_children,
-            )?;
+            };
+            nodes.node(depth, node)?;
         }
     }
     Ok(())
@@ -46,14 +49,7 @@ pub(super) struct Assembler<N> {
     /// Symbols of the last window: its n-grams may go on.
     len: usize,
     /// By length of those less one, what is known of them.
-    open: [OpenNode; MAX_ORDER],
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct OpenNode {
-    symbol: u32,
-    count: u32,
-    n_children: u32,
+    open: [Node; MAX_ORDER],
 }
 
 impl<N: Nodes> Assembler<N> {
@@ -63,7 +59,7 @@ impl<N: Nodes> Assembler<N> {
             packing,
             last: Key::END,
             len: 0,
-            open: [OpenNode::default(); MAX_ORDER],
+            open: [Node::default(); MAX_ORDER],
         }
     }
 
@@ -74,9 +70,9 @@ impl<N: Nodes> Assembler<N> {
         self.last = key;
         self.end_longer(shared)?;
         while let Some(symbol) = self.packing.symbol(key, self.len) {
-            self.open[self.len] = OpenNode {
+            self.open[self.len] = Node {
                 symbol,
-                ..OpenNode::default()
+                ..Node::default()
             };
             self.len += 1;
         }
@@ -90,12 +86,7 @@ impl<N: Nodes> Assembler<N> {
     fn end_longer(&mut self, len: usize) -> Result<(), CountsError> {
         while self.len > len {
             self.len -= 1;
-            let OpenNode {
-                symbol,
-                count,
-                n_children,
-            } = self.open[self.len];
-            self.nodes.node(self.len, symbol, count, n_children)?;
+            self.nodes.node(self.len, self.open[self.len])?;
             if let Some(context) = self.len.checked_sub(1) {
                 self.open[context].n_children += 1;
             }

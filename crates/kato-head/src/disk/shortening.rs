@@ -1,8 +1,6 @@
 //! Writing how many symbols stand to the left of each n-gram: as many as n-grams become it when they lose their first
 //! symbol.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::ops::Range;
 use std::path::Path;
 
@@ -11,8 +9,9 @@ use kato_map::Map;
 
 use super::CountsError;
 use super::columns::{Columns, name_of, starts};
+use super::scratch::{self, ScratchWriter};
 use super::small::{SmallWriter, is_narrow};
-use super::writing::{Written, map_scratch};
+use super::writing::Written;
 use crate::trie::numbers::{Numbers, Reader, half};
 use crate::trie::{Spectrum, first_not_below};
 
@@ -58,17 +57,18 @@ impl Written {
             // Longer n-grams are found by it, and what counters leave for another turn.
             let is_asked = depth + 1 < order || len > n_counters;
             let path = scratch.join(format!("shortened-{depth}"));
-            let mut out = is_asked.then(|| Out::create(&path)).transpose()?;
+            let mut out = is_asked.then(|| ScratchWriter::create(path)).transpose()?;
             let mut counters = Counters::new(0..n_counters.min(len));
             let mut each = |is_counted: bool, id: u32| {
                 counters.count(is_counted, id);
-                out.as_mut().map_or(Ok(()), |out| out.push(id))
+                out.as_mut()
+                    .map_or(Ok(()), |out| out.push(&id.to_le_bytes()))
             };
             match self.symbol_bytes {
                 2 => shortening.each::<2>(&mut each),
                 _ => shortening.each::<4>(&mut each),
             }?;
-            let map = out.map(Out::finish).transpose()?;
+            let map = out.map(ScratchWriter::finish).transpose()?;
             let name = name_of(depth, "continuations");
             let mut column = SmallWriter::create(&self.columns, depth, &name)?;
             let mut spectrum = Spectrum::default();
@@ -116,11 +116,7 @@ impl Ngrams {
         order: usize,
         damage: &Damage,
     ) -> Result<Self, CountsError> {
-        let map = |column: &str| {
-            let path = columns.dir().join(name_of(n, column));
-            let open = || Map::from_file(&path, &File::open(&path)?);
-            open().map_err(CountsError::io("map", &path))
-        };
+        let map = |column: &str| scratch::map(&columns.dir().join(name_of(n, column)));
         let starts = match n == order {
             true => Numbers::default(),
             false => starts(n, &mut |name| columns.map(name, damage))?,
@@ -267,31 +263,5 @@ impl Counters {
     fn finish(mut self) -> Vec<u32> {
         self.count_waiting();
         self.counts
-    }
-}
-
-/// A working file of ids.
-struct Out<'a> {
-    out: BufWriter<File>,
-    path: &'a Path,
-}
-
-impl<'a> Out<'a> {
-    fn create(path: &'a Path) -> Result<Self, CountsError> {
-        let file = File::create(path).map_err(CountsError::io("create", path))?;
-        let out = BufWriter::with_capacity(1 << 18, file);
-        Ok(Self { out, path })
-    }
-
-    #[inline]
-    fn push(&mut self, id: u32) -> Result<(), CountsError> {
-        let written = self.out.write_all(&id.to_le_bytes());
-        written.map_err(CountsError::io("write", self.path))
-    }
-
-    fn finish(mut self) -> Result<Map, CountsError> {
-        let flushed = self.out.flush();
-        flushed.map_err(CountsError::io("write", self.path))?;
-        map_scratch(self.path)
     }
 }

@@ -1,15 +1,11 @@
 //! Writing counts: the n-grams, and sums of what follows them.
 
-use std::fs::{self, File};
-use std::path::Path;
-
 use kato_columns::Damage;
 use kato_columns::files::ColumnWriter;
-use kato_map::Map;
 
 use super::CountsError;
 use super::columns::{Columns, TEXT_STARTS, TEXTS, level, name_of};
-use super::nodes::Nodes;
+use super::nodes::{Node, Nodes};
 use super::small::{SmallWriter, StartsWriter};
 use crate::HeadError;
 use crate::trie::sums::to_bytes;
@@ -102,22 +98,16 @@ impl NgramWriter {
 }
 
 impl Nodes for NgramWriter {
-    fn node(
-        &mut self,
-        depth: usize,
-        symbol: u32,
-        count: u32,
-        n_children: u32,
-    ) -> Result<(), CountsError> {
+    fn node(&mut self, depth: usize, node: Node) -> Result<(), CountsError> {
         let level = &mut self.levels[depth];
-        let symbol = symbol.to_le_bytes();
+        let symbol = node.symbol.to_le_bytes();
         level.symbols.push(&symbol[..self.symbol_bytes.into()])?;
-        level.counts.push(count)?;
-        level.spectrum.replace(0, count);
+        level.counts.push(node.count)?;
+        level.spectrum.replace(0, node.count);
         level.len += 1;
         if let Some(starts) = &mut level.starts {
             // One n-gram is the most that a length is too long by.
-            level.n_children = level.n_children.saturating_add(n_children);
+            level.n_children = level.n_children.saturating_add(node.n_children);
             starts.push(level.n_children)?;
         }
         match level.len > Level::MAX_LEN as u64 {
@@ -176,13 +166,4 @@ impl Written {
             None => Ok(()),
         }
     }
-}
-
-/// Maps a working file.
-pub(super) fn map_scratch(path: &Path) -> Result<Map, CountsError> {
-    let open = || Map::from_file(path, &File::open(path)?);
-    let map = open().map_err(CountsError::io("map", path))?;
-    // It lives as long as it is mapped, and goes when the process ends however that ends.
-    drop(fs::remove_file(path));
-    Ok(map)
 }

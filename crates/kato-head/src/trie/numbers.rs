@@ -144,14 +144,8 @@ impl Reader<'_> {
             Self::Frozen(frozen, view) => match &frozen.width {
                 Width::Two => u32::from(u16::from_le_bytes(view.array(place.wrapping_mul(2)))),
                 Width::Four => view.u32(place),
-                Width::Byte(large) => match view.array::<1>(place)[0] {
-                    LARGE => large.get(place),
-                    small => small.into(),
-                },
-                Width::Half(large, _) => match half(view.array::<1>(place / 2)[0], place) {
-                    LARGE_HALF => large.get(place),
-                    small => small.into(),
-                },
+                Width::Byte(large) => large.of_byte(view.array::<1>(place)[0], place),
+                Width::Half(large, _) => large.of_half(view.array::<1>(place / 2)[0], place),
                 Width::Line(large) => {
                     let (line, at) = (place / LINE_NUMBERS, place % LINE_NUMBERS);
                     let start = line.wrapping_mul(LINE_BYTES);
@@ -171,15 +165,8 @@ impl Reader<'_> {
     /// the range. The end of the range if there is none.
     #[inline]
     pub(crate) fn lower_bound(self, range: std::ops::Range<usize>, number: u32) -> usize {
-        let (mut low, mut high) = (range.start, range.end);
-        while low < high {
-            let middle = low.midpoint(high);
-            match self.get(middle) < number {
-                true => low = middle + 1,
-                false => high = middle,
-            }
-        }
-        low
+        let start = range.start;
+        start + first_at_least(range.len(), |at| self.get(start + at) < number)
     }
 }
 

@@ -91,28 +91,23 @@ impl<'a> DirectoryView<'a> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::frozen::numbers::{BLOCK_NUMBERS, NumberPacker};
-    use crate::frozen::{BLOCK_BYTES, Damage};
+    use crate::frozen::{Damage, checked};
 
     #[test]
     fn the_last_keys_are_looked_for_where_they_fill_a_block() {
         let damage = Damage::default();
-        let column = |bytes: Vec<u8>| {
-            let checksums = bytes.chunks(BLOCK_BYTES).map(crc32fast::hash).collect();
-            CheckedBytes::new(Arc::new(bytes), checksums, damage.clone()).unwrap()
-        };
         let packed = |n_numbers: usize| {
             let (mut packer, mut bytes) = (NumberPacker::default(), Vec::new());
             (0..n_numbers as u64).for_each(|number| packer.push(number * number, &mut bytes));
             packer.finish(&mut bytes);
-            column(bytes)
+            checked(bytes, &damage)
         };
         for n_keys in [1, BLOCK_NUMBERS - 1, BLOCK_NUMBERS, 2 * BLOCK_NUMBERS] {
             let (keys, starts) = (packed(n_keys), packed(n_keys + 1));
-            let directory = Directory::new(n_keys, keys, starts, column(Vec::new())).unwrap();
+            let directory =
+                Directory::new(n_keys, keys, starts, checked(Vec::new(), &damage)).unwrap();
             let (view, last) = (directory.view(), n_keys - 1);
             for part in [[0, n_keys], [last, n_keys], [n_keys, n_keys]] {
                 view.will_find(part);

@@ -210,11 +210,9 @@ impl ListCursor<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::frozen::packed::pack;
-    use crate::frozen::{CheckedBytes, Damage};
+    use crate::frozen::{Damage, checked};
 
     impl RankList<'static> {
         /// Makes a list of its own, which lives as long as the process.
@@ -222,11 +220,8 @@ mod tests {
             let mut bytes = Vec::new();
             pack(ranks, &mut bytes);
             let n_bytes = bytes.len();
-            let blocks = bytes.chunks(crate::frozen::BLOCK_BYTES);
-            let checksums = blocks.map(crc32fast::hash).collect();
             let damage = Damage::default();
-            let column = CheckedBytes::new(Arc::new(bytes), checksums, damage.clone()).unwrap();
-            let column = Box::leak(Box::new(column));
+            let column = Box::leak(Box::new(checked(bytes, &damage)));
             let list = Self::new(column.view(), (0, n_bytes), None);
             assert!(!damage.is_found());
             list

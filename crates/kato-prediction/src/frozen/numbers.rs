@@ -11,6 +11,8 @@
     reason = "positions beyond any column are found out where it is read"
 )]
 
+#[cfg(any(test, feature = "disk"))]
+use super::bits;
 use super::layout::LayoutError;
 use kato_columns::{CheckedBytes, View};
 
@@ -77,19 +79,7 @@ impl NumberPacker {
         self.heads.push(n_bits as u8);
         self.at += u64::from(n_bits);
         let end = out.len() + n_bits as usize * UNIT;
-        let (mut bits, mut n_held) = (0_u64, 0);
-        for distance in distances {
-            bits |= distance << n_held;
-            n_held += n_bits;
-            while n_held >= u8::BITS {
-                out.push(bits as u8);
-                bits >>= u8::BITS;
-                n_held -= u8::BITS;
-            }
-        }
-        if n_held > 0 {
-            out.push(bits as u8);
-        }
+        bits::append(distances, n_bits, out);
         out.resize(end, 0);
         self.block.clear();
     }
@@ -253,12 +243,10 @@ impl Block {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use proptest::prelude::*;
 
     use super::*;
-    use crate::frozen::{BLOCK_BYTES, Damage};
+    use crate::frozen::{Damage, checked};
 
     proptest! {
         #[test]
@@ -280,10 +268,8 @@ mod tests {
             let (mut packer, mut bytes) = (NumberPacker::default(), Vec::new());
             numbers.iter().for_each(|&number| packer.push(number, &mut bytes));
             packer.finish(&mut bytes);
-            let checksums = bytes.chunks(BLOCK_BYTES).map(crc32fast::hash).collect();
             let damage = Damage::default();
-            let column = CheckedBytes::new(Arc::new(bytes), checksums, damage.clone()).unwrap();
-            let packed = PackedNumbers::new(column, numbers.len()).unwrap();
+            let packed = PackedNumbers::new(checked(bytes, &damage), numbers.len()).unwrap();
             let view = packed.view();
             for (idx, &number) in numbers.iter().enumerate() {
                 prop_assert_eq!(view.get(idx), number);

@@ -15,6 +15,8 @@ use std::ops::Range;
 
 use kato_columns::View;
 
+#[cfg(any(test, feature = "disk"))]
+use super::bits;
 use super::signature::LONGEST_UNSIGNED_LIST;
 
 /// Ranks that can be read without those before them.
@@ -43,19 +45,7 @@ pub(crate) fn pack(ranks: &[u32], out: &mut Vec<u8>) {
         .map_or(0, |gap| u32::BITS - gap.leading_zeros());
     out.push(width as u8);
     out.extend(blocks().flat_map(|block| block[0].to_le_bytes()));
-    let (mut bits, mut n_bits) = (0_u64, 0);
-    for gap in gaps() {
-        bits |= u64::from(gap) << n_bits;
-        n_bits += width;
-        while n_bits >= u8::BITS {
-            out.push(bits as u8);
-            bits >>= u8::BITS;
-            n_bits -= u8::BITS;
-        }
-    }
-    if n_bits > 0 {
-        out.push(bits as u8);
-    }
+    bits::append(gaps().map(u64::from), width, out);
 }
 
 /// Packed ranks to read.

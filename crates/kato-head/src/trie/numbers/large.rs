@@ -2,6 +2,8 @@
 
 use kato_columns::CheckedBytes;
 
+use super::{LARGE, LARGE_HALF, half};
+
 /// Numbers of a column whose large ones are looked for together.
 pub(crate) const LARGE_BLOCK: usize = 256;
 
@@ -33,6 +35,24 @@ impl Large {
     pub(super) fn heap_bytes(&self) -> usize {
         let columns = [&self.blocks, &self.places, &self.numbers];
         columns.into_iter().map(CheckedBytes::heap_bytes).sum()
+    }
+
+    /// Returns the number of a place that has a byte of its own.
+    #[inline]
+    pub(super) fn of_byte(&self, byte: u8, place: usize) -> u32 {
+        match byte {
+            LARGE => self.get(place),
+            small => small.into(),
+        }
+    }
+
+    /// Returns the number of a place that has half a byte.
+    #[inline]
+    pub(super) fn of_half(&self, byte: u8, place: usize) -> u32 {
+        match half(byte, place) {
+            LARGE_HALF => self.get(place),
+            small => small.into(),
+        }
     }
 
     /// Returns the large number of a place; any where a file is damaged.

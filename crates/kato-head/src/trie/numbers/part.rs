@@ -1,6 +1,6 @@
 //! Ranges of columns.
 
-use super::{LARGE, LARGE_HALF, Large, Numbers, Reader, Width, first_at_least, half};
+use super::{Large, Numbers, Reader, Width, first_at_least};
 
 /// Bytes of a file up to which a range is looked at as one.
 const MOST_PART_BYTES: usize = 1 << 16;
@@ -84,19 +84,13 @@ impl Part<'_> {
     pub(crate) fn get(self, at: usize) -> u32 {
         match self {
             Self::Owned(numbers) => numbers.get(at).copied().unwrap_or(0),
-            Self::Byte(bytes, large, start) => match bytes.get(at) {
-                Some(&LARGE) => large.get(start + at),
-                small => small.copied().unwrap_or(0).into(),
-            },
+            Self::Byte(bytes, large, start) => {
+                large.of_byte(bytes.get(at).copied().unwrap_or(0), start + at)
+            }
             Self::Half(bytes, large, start, len) if at < len => {
                 let place = start + at;
-                match half(
-                    bytes.get(place / 2 - start / 2).copied().unwrap_or(0),
-                    place,
-                ) {
-                    LARGE_HALF => large.get(place),
-                    small => small.into(),
-                }
+                let byte = bytes.get(place / 2 - start / 2).copied().unwrap_or(0);
+                large.of_half(byte, place)
             }
             Self::Half(..) => 0,
             Self::Two(numbers) => {

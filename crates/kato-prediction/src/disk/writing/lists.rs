@@ -238,10 +238,9 @@ impl ListBuilder<'_> {
     /// Ends a directory whose last list ends there, and returns the part of the keys of each class.
     fn finish_directory(
         &mut self,
-        out: DirectoryWriter,
+        mut out: DirectoryWriter,
         end: u64,
     ) -> Result<Vec<[u64; 2]>, IndexFileError> {
-        let mut out = out;
         out.starts.push(end)?;
         let n_keys = out.n_keys;
         let mut parts = vec![[n_keys; 2]; self.order.len()];

@@ -1,12 +1,10 @@
 //! Names are found where they are, however alike they begin.
 
-use std::sync::Arc;
-
 use proptest::collection::btree_set;
 use proptest::prelude::*;
 
 use super::*;
-use crate::frozen::{BLOCK_BYTES, Damage};
+use crate::frozen::{Damage, checked};
 
 /// Names of which many have the same leading bytes, as those of attackers may.
 fn name() -> impl Strategy<Value = PatternName> {
@@ -21,8 +19,7 @@ proptest! {
     #[test]
     fn a_name_has_the_rank_of_its_place(held in btree_set(name(), 0..12), sought in name()) {
         let bytes: Vec<u8> = held.iter().flat_map(|name| *name.as_bytes()).collect();
-        let checksums = bytes.chunks(BLOCK_BYTES).map(crc32fast::hash).collect();
-        let column = CheckedBytes::new(Arc::new(bytes), checksums, Damage::default()).unwrap();
+        let column = checked(bytes, &Damage::default());
         let found = rank_of(column.view(), held.len() as u32, &sought);
         let expected = held.iter().position(|name| *name == sought);
         prop_assert_eq!(found, expected.map(|rank| rank as u32));
