@@ -50,32 +50,34 @@ const OPTIONS: &[(&str, &str)] = &[
     ("TornLearns::Keep", "--resume --torn-learns keep"),
     ("with_reteaching", "--run and --reteach"),
     ("with_taught_nodes", "--allow-existing-patterns"),
-    // Writing.
+    // Estimating.
+    ("with_force(true)", "--force"),
+];
+
+/// Settings of writing, which files and fields may be called, too: they are meant where a text says what to
+/// use.
+const COMMON: &[(&str, &str)] = &[
     ("level", "--level"),
     ("n", "--top-k"),
     ("stop text", "--stop"),
     ("temperature", "--temperature"),
     ("top_p", "--top-p"),
     ("width", "--width"),
-    // Estimating.
-    ("with_force(true)", "--force"),
 ];
 
-/// Returns the option that stands for a setting.
-fn option(setting: &str) -> Option<&'static str> {
-    let found = OPTIONS.iter().find(|(theirs, _)| *theirs == setting);
+/// Returns the option that stands for a setting; for a common name where one is meant.
+fn option(setting: &str, is_setting: bool) -> Option<&'static str> {
+    let common = COMMON.iter().filter(|_| is_setting);
+    let mut options = OPTIONS.iter().chain(common);
+    let found = options.find(|(theirs, _)| *theirs == setting);
     found.map(|(_, ours)| *ours)
 }
 
 /// Returns a text of the libraries with the program's options in it.
 #[must_use]
 pub(crate) fn in_options(text: &str) -> String {
-    // Files and fields may have these names, too.
-    let common = ["level", "n", "stop text", "temperature", "top_p", "width"];
     let is_setting = text.starts_with("use `") || text.contains(": use `");
-    in_words(text, |name| {
-        option(name).filter(|_| is_setting || !common.contains(&name))
-    })
+    in_words(text, |name| option(name, is_setting))
 }
 
 /// Returns an error with its causes, and what to do about it.
@@ -103,7 +105,7 @@ fn advice(cause: &(dyn StdError + 'static)) -> Option<String> {
     if is_unreadable_index(cause) {
         return Some("`kato index` writes it again".to_owned());
     }
-    of_library(cause)?.in_words(option)
+    of_library(cause)?.in_words(|name| option(name, true))
 }
 
 /// Returns the advice of the library whose error it is.
@@ -257,13 +259,13 @@ mod tests {
         }
         assert!(names.len() > 20, "{names:?}");
         for (file, name) in names {
-            let is_known = option(&name).is_some() || LIBRARY_ONLY.contains(&&*name);
+            let is_known = option(&name, true).is_some() || LIBRARY_ONLY.contains(&&*name);
             assert!(
                 is_known,
                 "{file} names `{name}`, for which there is no option"
             );
         }
-        for (_, ours) in OPTIONS {
+        for (_, ours) in OPTIONS.iter().chain(COMMON) {
             assert!(!ours.contains("with_") && !ours.contains("::"), "{ours}");
         }
     }

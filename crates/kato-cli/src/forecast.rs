@@ -97,7 +97,7 @@ pub(crate) fn corrected(correction: &Correction) -> String {
 /// Compares a forecast with what the run took, for people: a line for each quantity that both tell.
 #[must_use]
 pub(crate) fn compared(forecast: &Forecast, taken: Taken) -> Vec<String> {
-    let lines = pairs(forecast, taken).into_iter().map(|(what, pair)| {
+    let lines = pairs(forecast, taken).map(|(what, pair)| {
         let (foretold, taken) = pair?;
         let in_words = |value: f64| match what {
             "seconds" => span(value / 3600.0),
@@ -143,7 +143,7 @@ pub(crate) fn to_json(forecast: &Forecast, taken: Taken) -> Value {
         });
         (what.to_owned(), value.unwrap_or_default())
     });
-    let mut value = Value::Object(compared.into_iter().collect());
+    let mut value = Value::Object(compared.collect());
     if let Some(made_by) = forecast.made_by {
         value["made_by"] = made_by.as_str().into();
     }
@@ -151,19 +151,18 @@ pub(crate) fn to_json(forecast: &Forecast, taken: Taken) -> Value {
 }
 
 /// Pairs what was foretold with what it took, by name.
-fn pairs(forecast: &Forecast, taken: Taken) -> [(&'static str, Option<(ForecastValue, f64)>); 3] {
+fn pairs(
+    forecast: &Forecast,
+    taken: Taken,
+) -> impl Iterator<Item = (&'static str, Option<(ForecastValue, f64)>)> {
     let bytes = |bytes: Option<u64>| bytes.map(|bytes| bytes as f64);
-    [
-        ("seconds", forecast.seconds.zip(taken.seconds)),
-        (
-            "disk_bytes",
-            forecast.disk_bytes.zip(bytes(taken.disk_bytes)),
-        ),
-        (
-            "memory_bytes",
-            forecast.memory_bytes.zip(bytes(taken.memory_bytes)),
-        ),
-    ]
+    let taken = [
+        taken.seconds,
+        bytes(taken.disk_bytes),
+        bytes(taken.memory_bytes),
+    ];
+    let values = forecast.values().into_iter().zip(taken);
+    values.map(|((what, foretold), taken)| (what, foretold.zip(taken)))
 }
 
 #[cfg(test)]

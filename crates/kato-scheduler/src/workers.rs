@@ -52,6 +52,27 @@ pub struct ConnectionBudget {
     pub per_worker: usize,
 }
 
+impl ConnectionBudget {
+    /// Checks that so many workers have the connections that they need.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::Connections`] when there are too few.
+    pub fn check(self, workers: usize) -> Result<(), TrainError> {
+        let Self { pool, per_worker } = self;
+        let needed = workers.saturating_mul(per_worker);
+        if needed > pool {
+            return Err(TrainError::Connections {
+                workers,
+                per_worker,
+                needed,
+                pool,
+            });
+        }
+        Ok(())
+    }
+}
+
 /// Returns the number of workers that [`Workers::Auto`] has at most.
 ///
 /// Formula: in this process min(cores, memory budget / 4 MiB); over a network min(pool /
@@ -112,18 +133,8 @@ impl Workers {
             }
             Self::Exactly(workers) => workers,
         };
-        if let Some(ConnectionBudget { pool, per_worker }) = connections {
-            // Checked for both kinds: with more levels than connections not even one worker fits.
-            let needed = workers.get().saturating_mul(per_worker);
-            if needed > pool {
-                return Err(TrainError::Connections {
-                    workers: workers.get(),
-                    per_worker,
-                    needed,
-                    pool,
-                });
-            }
-        }
+        // Checked for both kinds: with more levels than connections not even one worker fits.
+        connections.map_or(Ok(()), |connections| connections.check(workers.get()))?;
         Ok(workers)
     }
 }

@@ -17,9 +17,6 @@ use crate::{Error, tokenizer_of};
 /// again. Occurrences go whole, as they hold the text. An index follows where much is left that has none; where
 /// it cannot be written, whoever opens it next tries again.
 ///
-/// Occurrences, which hold the text of all documents, stay in their directory, and the program refuses them:
-/// remove it, as `kato forget` does.
-///
 /// ```
 /// # let folder = tempfile::tempdir()?;
 /// # let at = |name: &str| folder.path().join(name);

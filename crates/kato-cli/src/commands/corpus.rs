@@ -3,7 +3,7 @@
 //!
 //! Run: `kato corpus --like sample.txt --text-size 100MB --seed 1 --out corpus.jsonl`
 
-use std::io::{self, Write, stderr};
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -14,6 +14,7 @@ use kato_corpus::{CorpusError, CorpusModel, CorpusStats, write_corpus};
 use crate::byte_size::ByteSize;
 use crate::exit::exit_code;
 use crate::inspect::write_whole;
+use crate::notice::say;
 use crate::numbers::counted;
 
 /// Makes text of any size that resembles a sample.
@@ -59,9 +60,7 @@ fn run(args: &Args) -> Result<()> {
     // A corpus of no bytes may take no time that the clock can measure.
     let rate = written.n_bytes as f64 / 1e6 / seconds.max(1e-9);
     let (n_documents, n_bytes) = (written.n_documents, written.n_bytes);
-    // A closed standard error must not fail what is done.
-    drop(writeln!(
-        stderr(),
+    say(format_args!(
         "{}, {}, {rate:.0} MB/s",
         counted(n_documents, "document"),
         counted(n_bytes, "byte")

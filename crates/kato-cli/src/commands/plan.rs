@@ -215,7 +215,7 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
     let sources: Vec<String> = sources.iter().map(|s| s.display().to_string()).collect();
     let flags = flags(args, drawn.workers);
     let mut target = target(args, &drawn)?;
-    let facts = drawn.facts(args, &store, &target);
+    let facts = drawn.facts(args, &target);
     let far = far_away(&target, corpus);
     if let Some(far) = &far {
         announce(args, far);
@@ -353,13 +353,10 @@ impl<'a> Drawn<'a> {
     }
 
     /// Returns what the run is known by to the history; `None` without one.
-    fn facts(&self, args: &Args, store: &PilotStore, target: &Target) -> Option<RunFacts> {
+    fn facts(&self, args: &Args, target: &Target) -> Option<RunFacts> {
         let facts = self.facts.clone()?.with_workers(self.workers);
         Some(RunFacts {
-            backend: match store {
-                PilotStore::Embedded => "embedded",
-                PilotStore::Mongodb { .. } => "mongodb",
-            },
+            backend: backend(args).kind(),
             is_part: args.source.reads_a_part(),
             ..facts.scaled(self.whole_text.map(|whole| target.text_bytes / whole))
         })

@@ -40,16 +40,16 @@ impl Recorder {
     #[must_use]
     pub(crate) fn forecast(&self, facts: &RunFacts) -> Option<Forecast> {
         let bytes = facts.corpus_bytes.filter(|_| !facts.is_part)? as f64;
+        let here = machine_here();
         let kept = self
             .history
-            .forecast(&settings(facts), &corpus(facts), &machine_here());
+            .forecast(&settings(facts), &corpus(facts), &here);
         if let Ok(Some(kept)) = kept {
             return Some(kept);
         }
         let filter = RunFilter::default()
             .with_complete_only()
             .with_chunk_sizes(facts.chunk_sizes.iter().copied());
-        let here = machine_here();
         let runs = self.history.runs(&filter).ok()?;
         let alike: Vec<_> = runs
             .into_iter()

@@ -19,6 +19,7 @@ use kato_prediction::disk::{BuildOptions, BuildReport, IndexFileError, IndexPoli
 use kato_probe::Probe;
 use kato_remote::{RemoteBackend, RemoteBackendBuilder, TornLearns};
 use kato_runs::{Destination, Position, RunsError, Start, Target, TrainingRun};
+use kato_scheduler::workers::ConnectionBudget;
 use kato_scheduler::{RunConfiguration, TrainError, TrainingReport, Workers};
 use kato_store::StoreError;
 use serde_json::{Value, json};
@@ -207,17 +208,14 @@ impl DestinationArgs {
             Workers::Exactly(workers) => workers.get(),
             Workers::Auto => 1,
         };
-        let (needed, pool) = (workers.saturating_mul(levels), self.connections.get());
-        if matches!(self.backend(), Backend::Kato(_)) && needed > pool {
-            let per_worker = levels;
-            return Err(TrainError::Connections {
-                workers,
-                per_worker,
-                needed,
-                pool,
-            });
+        let connections = ConnectionBudget {
+            pool: self.connections.get(),
+            per_worker: levels,
+        };
+        match self.backend() {
+            Backend::Kato(_) => connections.check(workers),
+            Backend::Embedded(_) | Backend::Mongodb(_) => Ok(()),
         }
-        Ok(())
     }
 
     /// Checks that the files beside a run on a server can be written.

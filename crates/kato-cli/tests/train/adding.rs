@@ -1,21 +1,11 @@
 //! A corpus that is added behind another: the knowledge base is that of a training of both.
 
-use std::fs;
-
 use crate::place::Place;
 use crate::report::stderr;
 
 /// A folder with the corpus in three parts, `a.jsonl` to `c.jsonl`, and `whole` trained on all of them.
 fn place() -> (Place, [String; 2]) {
-    let place = Place::new();
-    let corpus = fs::read_to_string(place.path("corpus.jsonl")).unwrap();
-    let lines: Vec<&str> = corpus.split_inclusive('\n').collect();
-    for (name, part) in ["a.jsonl", "b.jsonl", "c.jsonl"]
-        .iter()
-        .zip(lines.chunks(20))
-    {
-        fs::write(place.path(name), part.concat()).unwrap();
-    }
+    let place = Place::new().in_parts();
     let all = ["b.jsonl", "c.jsonl", "--kb", "whole", "--provenance"];
     place.trained("a.jsonl", &all);
     let expected = place.exported("whole");

@@ -7,17 +7,9 @@ use crate::report::stderr;
 
 /// A folder with the corpus in three parts, `a.jsonl` to `c.jsonl`, all of which `kb` has learned.
 fn place(more: &[&str]) -> Place {
-    let place = Place::new();
+    let place = Place::new().in_parts();
     let forecast = r#"{"schema": 1, "forecast": {"seconds": {"value": 1.0}}}"#;
     fs::write(place.path("plan.json"), forecast).unwrap();
-    let corpus = fs::read_to_string(place.path("corpus.jsonl")).unwrap();
-    let lines: Vec<&str> = corpus.split_inclusive('\n').collect();
-    for (name, part) in ["a.jsonl", "b.jsonl", "c.jsonl"]
-        .iter()
-        .zip(lines.chunks(20))
-    {
-        fs::write(place.path(name), part.concat()).unwrap();
-    }
     place.trained(
         "a.jsonl",
         &[&["b.jsonl", "c.jsonl", "--kb", "kb"], more].concat(),

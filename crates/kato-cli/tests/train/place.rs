@@ -57,6 +57,19 @@ impl Place {
         self
     }
 
+    /// Writes the corpus in three parts, `a.jsonl` to `c.jsonl`.
+    pub(crate) fn in_parts(self) -> Self {
+        let corpus = fs::read_to_string(self.path("corpus.jsonl")).unwrap();
+        let lines: Vec<&str> = corpus.split_inclusive('\n').collect();
+        for (name, part) in ["a.jsonl", "b.jsonl", "c.jsonl"]
+            .iter()
+            .zip(lines.chunks(20))
+        {
+            fs::write(self.path(name), part.concat()).unwrap();
+        }
+        self
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }

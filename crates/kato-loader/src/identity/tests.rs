@@ -153,3 +153,22 @@ fn every_choice_keeps_its_text() {
         "Mixing { seed: 0, when_exhausted: Continue }"
     );
 }
+
+#[test]
+fn of_files_with_the_same_name_the_first_is_meant() {
+    let of = |names: &[&str]| CorpusIdentity {
+        files: names
+            .iter()
+            .map(|&name| FileIdentity {
+                name: name.to_owned(),
+                size: Some(1),
+                fingerprint: None,
+            })
+            .collect(),
+        ..corpus(CorpusOptions::default())
+    };
+    let all = of(&["b", "a", "b", "a"]);
+    assert_eq!(all.places_of(&of(&["a", "b", "a"])), Ok(vec![0, 1]));
+    // Places may come in any order.
+    assert_eq!(all.without(&[3, 0]), of(&["a", "b"]));
+}

@@ -1,6 +1,6 @@
 //! A corpus without some of its files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::CorpusIdentity;
 use crate::cursor::{Cursor, Position};
@@ -41,11 +41,16 @@ impl CorpusIdentity {
     ///
     /// A sentence for each file that is not one of this corpus, or has changed since.
     pub fn places_of(&self, others: &Self) -> Result<Vec<usize>, Vec<String>> {
+        let mut by_name = HashMap::with_capacity(self.files.len());
+        for (place, ours) in self.files.iter().enumerate() {
+            // The first of those with the same name.
+            by_name.entry(ours.name.as_str()).or_insert(place);
+        }
         let mut places = BTreeSet::new();
         let mut problems = Vec::new();
         for file in &others.files {
-            let place = self.files.iter().position(|ours| ours.name == file.name);
-            match place.map(|place| (place, self.files[place].diff(file))) {
+            let place = by_name.get(file.name.as_str());
+            match place.map(|&place| (place, self.files[place].diff(file))) {
                 None => problems.push(self.unknown(file)),
                 Some((_, Some(difference))) => problems.push(difference),
                 Some((place, None)) => drop(places.insert(place)),
@@ -74,8 +79,9 @@ impl CorpusIdentity {
     /// Returns this corpus without the files at some places.
     #[must_use]
     pub fn without(&self, places: &[usize]) -> Self {
+        let gone: HashSet<usize> = places.iter().copied().collect();
         let files = self.files.iter().enumerate();
-        let left = files.filter(|(place, _)| !places.contains(place));
+        let left = files.filter(|(place, _)| !gone.contains(place));
         Self {
             files: left.map(|(_, file)| file.clone()).collect(),
             ..self.clone()

@@ -67,25 +67,36 @@ impl Accuracy {
     /// not come to its end counts for none, as estimates are of whole runs.
     #[must_use]
     pub fn from_runs(runs: &[RunRecord]) -> Self {
-        let complete = || runs.iter().filter(|run| run.outcome.complete);
-        let of = |pair: &dyn Fn(&RunRecord) -> Option<(ForecastValue, f64)>| {
-            EstimateErrors::of(&complete().filter_map(pair).collect::<Vec<_>>())
-        };
-        let measured = |value: Option<u64>| value.map(|value| value as f64);
+        let [seconds, disk_bytes, memory_bytes] = foretold_and_taken(runs);
         Self {
-            seconds: of(&|run| Some((run.estimate.as_ref()?.seconds?, run.outcome.seconds))),
-            disk_bytes: of(&|run| {
-                let foretold = run.estimate.as_ref()?.disk_bytes?;
-                Some((foretold, measured(run.outcome.disk_bytes)?))
-            }),
-            memory_bytes: of(&|run| {
-                let foretold = run.estimate.as_ref()?.memory_bytes?;
-                Some((foretold, measured(run.outcome.memory_bytes)?))
-            }),
+            seconds: EstimateErrors::of(&seconds),
+            disk_bytes: EstimateErrors::of(&disk_bytes),
+            memory_bytes: EstimateErrors::of(&memory_bytes),
             runs: runs.len(),
             without_estimate: runs.iter().filter(|run| run.estimate.is_none()).count(),
         }
     }
+}
+
+/// Returns what was foretold of complete runs with what they took, for seconds, bytes on the disk and bytes of
+/// memory; a run is in those that were both foretold and measured.
+pub(super) fn foretold_and_taken<'a>(
+    runs: impl IntoIterator<Item = &'a RunRecord>,
+) -> [Vec<(ForecastValue, f64)>; 3] {
+    let mut pairs: [Vec<(ForecastValue, f64)>; 3] = Default::default();
+    for run in runs.into_iter().filter(|run| run.outcome.complete) {
+        let (forecast, outcome) = (run.estimate.unwrap_or_default(), &run.outcome);
+        let took = [
+            Some(outcome.seconds),
+            outcome.disk_bytes.map(|bytes| bytes as f64),
+            outcome.memory_bytes.map(|bytes| bytes as f64),
+        ];
+        let values = forecast.values().into_iter().zip(took);
+        for (pairs, ((_, foretold), took)) in pairs.iter_mut().zip(values) {
+            pairs.extend(foretold.zip(took));
+        }
+    }
+    pairs
 }
 
 impl EstimateErrors {

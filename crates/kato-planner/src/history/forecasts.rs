@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use rusqlite::params;
 
+use crate::history::accuracy::foretold_and_taken;
 use crate::history::record::{Corpus, Machine, RunRecord, RunSettings};
 use crate::history::row::{self, parsed};
 use crate::history::{HistoryError, RunFilter, TrainingHistory};
@@ -47,24 +48,12 @@ impl Corrections {
         runs: impl IntoIterator<Item = &'a RunRecord>,
         made_by: Forecaster,
     ) -> Self {
-        let mut pairs: [Vec<(ForecastValue, f64)>; 3] = Default::default();
-        for run in runs {
-            let forecast = run.estimate.filter(|of| of.made_by == Some(made_by));
-            let Some(forecast) = forecast.filter(|_| run.outcome.complete) else {
-                continue;
-            };
-            let outcome = &run.outcome;
-            let took = [
-                Some(outcome.seconds),
-                outcome.disk_bytes.map(|bytes| bytes as f64),
-                outcome.memory_bytes.map(|bytes| bytes as f64),
-            ];
-            let values = forecast.values().into_iter().zip(took);
-            for (pairs, ((_, foretold), took)) in pairs.iter_mut().zip(values) {
-                pairs.extend(foretold.zip(took));
-            }
-        }
-        let [seconds, disk_bytes, memory_bytes] = pairs;
+        let runs = runs.into_iter();
+        let foretold_so = runs.filter(|run| {
+            let forecast = run.estimate.as_ref();
+            forecast.is_some_and(|of| of.made_by == Some(made_by))
+        });
+        let [seconds, disk_bytes, memory_bytes] = foretold_and_taken(foretold_so);
         Self {
             seconds: Correction::from_errors(&seconds),
             disk_bytes: Correction::from_errors(&disk_bytes),

@@ -195,7 +195,7 @@ impl EmbeddedStore {
             let n_mergeable = count(&self.mergeable(next));
             (n_mergeable + added).checked_sub(most + 1)
         };
-        let most = self.max_segments();
+        let most = self.options.most();
         // Beside commits, twice as many are the most, or as this one brings: they come faster than
         // they are merged.
         let must_wait = |next: &Generation| match self.options.merging {
@@ -242,7 +242,7 @@ impl EmbeddedStore {
                 .collect();
             // Of every merge that goes on one will be left.
             let n_left = count(&is_free) + writing.len();
-            let Some(excess) = n_left.checked_sub(self.max_segments() + 1) else {
+            let Some(excess) = n_left.checked_sub(self.options.most() + 1) else {
                 return;
             };
             let chosen = self.to_merge(&newest, &is_free, excess);
@@ -256,11 +256,6 @@ impl EmbeddedStore {
             };
             writing.push(merge);
         }
-    }
-
-    /// Returns the number of segments above which the smaller ones are merged.
-    fn max_segments(&self) -> usize {
-        self.options.most()
     }
 
     /// Returns the number of merges that may go on at once.
