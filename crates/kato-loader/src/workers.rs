@@ -6,10 +6,10 @@ mod chunk_pool;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use crossbeam_channel::{Receiver, Sender, unbounded};
 use kato_probe::{Probe, ThreadState};
 
 use self::budget::Budget;
@@ -87,7 +87,8 @@ impl Workers {
     ) -> Result<Self, LoadError> {
         // Unbounded, since the consumer queues no more parts than it wants decoded ahead, and must
         // never block on its own threads.
-        let (jobs, queue) = unbounded::<Arc<Job>>();
+        let (jobs, queue) = channel::<Arc<Job>>();
+        let queue = Arc::new(Mutex::new(queue));
         let mut workers = Self {
             jobs: Some(jobs),
             budget: Arc::new(Budget::new(budget_bytes)),
@@ -99,7 +100,7 @@ impl Workers {
             n_jobs: 0,
         };
         for index in 0..number {
-            let (queue, budget) = (queue.clone(), Arc::clone(&workers.budget));
+            let (queue, budget) = (Arc::clone(&queue), Arc::clone(&workers.budget));
             let pool = Arc::clone(&workers.pool);
             let probe = probe.clone();
             let thread = thread::Builder::new()
@@ -108,7 +109,7 @@ impl Workers {
                     let _thread = probe.thread(DECODE_STAGE);
                     kato_probe::thread::set(ThreadState::Starved);
                     // The loop ends when the queue is closed and empty.
-                    for job in &queue {
+                    while let Some(job) = next_of(&queue) {
                         let _busy = kato_probe::thread::during(ThreadState::Busy);
                         job.run(&budget, &pool);
                     }
@@ -130,7 +131,7 @@ impl Workers {
         open: impl FnOnce() -> Result<Box<dyn RecordReader>, Fault> + Send + 'static,
     ) -> ChunkStream {
         // Unbounded: how much may wait is limited in bytes, by the budget, for all parts together.
-        let (sender, chunks) = unbounded();
+        let (sender, chunks) = channel();
         self.n_jobs += 1;
         let job = Arc::new(Job {
             number: self.n_jobs,
@@ -149,6 +150,16 @@ impl Workers {
             pool: Some(Arc::clone(&self.pool)),
         }
     }
+}
+
+/// Waits for a job; `None` when the queue is closed and empty.
+fn next_of(queue: &Mutex<Receiver<Arc<Job>>>) -> Option<Arc<Job>> {
+    // The lock is held while waiting: whoever waits for it would wait for the same job.
+    queue
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .recv()
+        .ok()
 }
 
 impl Drop for Workers {
