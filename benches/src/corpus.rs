@@ -1,6 +1,6 @@
 //! Corpora of any size: documents that resemble the sample text.
 
-use kato_corpus::{CorpusModel, write_corpus};
+use kato_random::corpus::{CorpusModel, write_corpus};
 
 use crate::sample_text;
 

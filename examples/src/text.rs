@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use kato_corpus::{CorpusModel, write_corpus};
+use kato_random::corpus::{CorpusModel, write_corpus};
 
 /// Returns this repository's own text: its README and its guides.
 #[must_use]

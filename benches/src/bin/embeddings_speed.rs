@@ -90,7 +90,7 @@ fn main() -> Result<()> {
         "read_cache_bytes_s": read_s,
         "nearest_s": nearest_s,
         "nearest_similarity": nearest[0].similarity,
-        "peak_resident": kato_process::peak_bytes(),
+        "peak_resident": kato_probe::process::peak_bytes(),
     });
     println!("{figures}");
     Ok(())

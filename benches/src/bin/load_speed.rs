@@ -71,6 +71,6 @@ fn measure(file: &Path, args: &Args) -> Result<Value> {
         "bytes": bytes,
         "seconds": seconds,
         "mb_per_s": bytes as f64 / 1e6 / seconds,
-        "peak_resident": kato_process::peak_bytes(),
+        "peak_resident": kato_probe::process::peak_bytes(),
     }))
 }

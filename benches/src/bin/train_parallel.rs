@@ -20,7 +20,7 @@ use anyhow::{Context, Result};
 use clap::Parser;
 use kato_learner::{HierarchicalConceptLearner, LearnError, LearnScratch, TextDocument};
 use kato_loader::{StreamingDatasetLoader, TextUnit};
-use kato_process::{peak_bytes, processor_seconds};
+use kato_probe::process::{peak_bytes, processor_seconds};
 use kato_scheduler::activity::Activity;
 use kato_scheduler::backend::{RefusedDocument, WorkSize};
 use kato_scheduler::{

@@ -3,10 +3,13 @@
 //! # Overview
 //!
 //! [`Advice`] is what errors return; [`in_words`] puts a program's names into any text. An
-//! [`ErrorClass`] is what a caller can do without reading any, and an [`ErrorKind`] what has happened.
+//! [`ErrorClass`] is what a caller can do without reading any, and an [`ErrorKind`] what has happened. With
+//! the feature `retry`, `retry` says whether to try again, and after how long.
 
 mod class;
 mod kind;
+#[cfg(feature = "retry")]
+pub mod retry;
 
 use std::fmt;
 

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 use indicatif::HumanCount;
-use kato_parallel::in_order;
+use kato_probe::in_order;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

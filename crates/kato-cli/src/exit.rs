@@ -7,12 +7,12 @@ use std::process::ExitCode;
 use anyhow::Result;
 use kato::head::disk::CountsError;
 use kato_advice::ErrorClass;
-use kato_analysis::AnalysisError;
 use kato_client::ClientError;
 #[cfg(feature = "cluster")]
 use kato_cluster::ClusterError;
 use kato_engine::EngineError;
 use kato_evaluation::EvaluationError;
+use kato_evaluation::analysis::AnalysisError;
 use kato_hardware::HardwareError;
 use kato_hierarchy::HierarchyError;
 use kato_learner::LearnError;

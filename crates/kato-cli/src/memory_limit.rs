@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use kato_process::Cgroups;
+use kato_probe::process::Cgroups;
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
 /// Returns the bytes of memory that the process may use: those of the machine, of its container, or

@@ -6,8 +6,8 @@ use std::time::Duration;
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kato_advice::retry::{Backoff, random_seed};
 use kato_probe::Probe;
-use kato_retry::{Backoff, random_seed};
 use tokio::sync::OnceCell;
 
 use crate::address::Address;

@@ -12,10 +12,10 @@ use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response};
 use hyper_util::client::legacy::Client;
+use kato_advice::retry::{Backoff, Retry};
 use kato_probe::Probe;
 use kato_protocol::extension::{EXTENSIONS_PATH, Extensions, IDEMPOTENCY_KEY};
 use kato_protocol::session::Root;
-use kato_retry::{Backoff, Retry};
 use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
 

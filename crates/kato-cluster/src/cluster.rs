@@ -11,9 +11,9 @@ mod seal;
 
 use std::sync::Arc;
 
+use kato_advice::retry::RetryPolicy;
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::StreamingDatasetLoader;
-use kato_retry::RetryPolicy;
 use kato_scheduler::RunConfiguration;
 use object_store::ObjectStore;
 use object_store::path::Path;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt as _, TryStreamExt as _};
-use kato_retry::{Backoff, Retry, RetryPolicy};
+use kato_advice::retry::{Backoff, Retry, RetryPolicy};
 use kato_store::slice::SliceSource;
 use object_store::path::Path;
 use object_store::{
@@ -62,13 +62,13 @@ impl Record {
             store,
             prefix,
             root: None,
-            backoff: Backoff::new(RetryPolicy::default(), kato_retry::random_seed()),
+            backoff: Backoff::new(RetryPolicy::default(), kato_advice::retry::random_seed()),
             pause: Arc::new(|wait| Box::pin(pause(wait))),
         }
     }
 
     pub(crate) fn set_retry(&mut self, policy: RetryPolicy, pause: Pause) {
-        self.backoff = Backoff::new(policy, kato_retry::random_seed());
+        self.backoff = Backoff::new(policy, kato_advice::retry::random_seed());
         self.pause = pause;
     }
 

@@ -3,11 +3,13 @@
 //! # Where to start
 //!
 //! Start with [`CheckedBytes`], a column; its [`View`] reads, and [`Damage`] says whether what was read
-//! can be believed. With the feature `files`, [`files`] writes and maps columns.
+//! can be believed. With the feature `files`, [`files`] writes and maps columns, and [`map`] maps any file.
 
 mod checked;
 #[cfg(feature = "files")]
 pub mod files;
+#[cfg(feature = "files")]
+pub mod map;
 
 pub use checked::{
     BLOCK_BYTES, BytesState, Changes, CheckedBytes, ColumnBytes, Damage, SharedBytes, View,

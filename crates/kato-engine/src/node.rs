@@ -12,8 +12,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use kato_model::{EmotiveMap, Event, Metadata, Pattern, PatternName, PatternRecord, VectorName};
-use kato_parallel::in_order;
 use kato_prediction::{Cancel, IndexedSymbolCounts, PatternIndex, Predictions};
+use kato_probe::in_order;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::cell::NodeCell;

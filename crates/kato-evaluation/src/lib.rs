@@ -15,7 +15,7 @@
 //! * [`HeadEvaluation`]: how many bits does it cost with the [head](kato_head), which is counted
 //!   from the same patterns, and how far are its probabilities what they say?
 //!
-//! The answers are in the [`EvaluationReport`].
+//! The answers are in the [`EvaluationReport`]. What a hierarchy holds, whatever it is asked, [`analysis`] has.
 //!
 //! The baseline can be used alone: [`NgramCounter`] and [`NgramModel`].
 //!
@@ -27,6 +27,7 @@
 //! [`NgramCounter`]: ngram::NgramCounter
 //! [`NgramModel`]: ngram::NgramModel
 
+pub mod analysis;
 mod answer;
 mod answer_counts;
 mod calibration;

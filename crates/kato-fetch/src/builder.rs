@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::{fmt, fs};
 
-use kato_retry::{Backoff, RetryPolicy, random_seed};
+use kato_advice::retry::{Backoff, RetryPolicy, random_seed};
 use reqwest::header::{HeaderName, HeaderValue};
 use tokio::sync::Semaphore;
 use url::Url;

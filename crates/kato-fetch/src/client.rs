@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
-use kato_retry::Backoff;
+use kato_advice::retry::Backoff;
 use reqwest::header::{
     ACCEPT_ENCODING, AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue, IF_MATCH, RANGE,
 };

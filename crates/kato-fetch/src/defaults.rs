@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kato_retry::{Jitter, RetryPolicy};
+use kato_advice::retry::{Jitter, RetryPolicy};
 
 /// URL of the public Hub.
 pub const DEFAULT_HUB_ENDPOINT: &str = "https://huggingface.co";

@@ -40,7 +40,7 @@ pub use error::FetchError;
 pub use fetcher::Fetcher;
 pub use figures::FetchFigures;
 pub use hub::{HubFiles, HubLayout};
-pub use kato_retry::{Jitter, RetryPolicy};
+pub use kato_advice::retry::{Jitter, RetryPolicy};
 pub use location::{HubLocation, Location};
 pub use options::{PrivateRedirects, Timeouts, TransferLimits};
 pub use reader::RangeReader;

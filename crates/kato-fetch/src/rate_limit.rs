@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use kato_retry::retry_after;
+use kato_advice::retry::retry_after;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
 use crate::client::text;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use kato_retry::{Backoff, Retry};
+use kato_advice::retry::{Backoff, Retry};
 
 use crate::{CancellationToken, FetchError};
 
@@ -141,7 +141,7 @@ pub(crate) async fn unless_cancelled<T>(
 mod tests {
     use std::time::Duration;
 
-    use kato_retry::RetryPolicy;
+    use kato_advice::retry::RetryPolicy;
 
     use super::*;
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use kato_process::{Cgroups, processor_ticks};
+use kato_probe::process::{Cgroups, processor_ticks};
 
 /// The system's counters at the beginning of a measurement, to be compared with those at its end.
 #[derive(Debug)]

@@ -14,8 +14,8 @@ use kato_head::{
 };
 use kato_learner::LearnerConfig;
 use kato_model::{Event, PatternName};
-use kato_parallel::in_order;
 use kato_prediction::Predictions;
+use kato_probe::in_order;
 use kato_store::PatternStore;
 use kato_tokenizer::Tokenizer;
 use serde::Serialize;

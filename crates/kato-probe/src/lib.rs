@@ -14,6 +14,8 @@
 //! | [`Probe::node`] | what a node learns, and how long a learn call takes |
 //! | [`Probe::calls`] | round trips to a server, also from async code |
 //!
+//! A pipeline without threads of its own has them from [`in_order`]. What the whole process uses and may use, [`process`] reads, whether a probe is on or off.
+//!
 //! [`set`]: thread::set
 //! [`during`]: thread::during
 //! [`waiting`]: thread::waiting
@@ -21,8 +23,10 @@
 
 mod calls;
 mod histogram;
+mod in_order;
 mod node;
 mod probe;
+pub mod process;
 mod queue;
 pub mod reading;
 mod state;
@@ -30,6 +34,7 @@ pub mod thread;
 
 pub use calls::{CallProbe, CallTimer};
 pub use histogram::LatencyHistogram;
+pub use in_order::in_order;
 pub use node::NodeProbe;
 pub use probe::Probe;
 pub use queue::QueueProbe;

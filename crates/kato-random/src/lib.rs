@@ -2,7 +2,10 @@
 //!
 //! # Overview
 //!
-//! There is one type, [`SplitMix64`].
+//! [`SplitMix64`] draws numbers. With the feature `corpus`, `corpus` makes text of them.
+
+#[cfg(feature = "corpus")]
+pub mod corpus;
 
 /// The SplitMix64 generator: a function of its seed, the same on every platform and in every
 /// version.

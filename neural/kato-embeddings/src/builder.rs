@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 
-use kato_map::Map;
+use kato_columns::map::Map;
 
 use crate::cache::{self, Origins};
 use crate::element::{Element, Number};

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use kato_parallel::in_order;
+use kato_probe::in_order;
 
 use crate::bad_line::{BadLine, BadReason};
 use crate::blocks::{Block, BlockError, Blocks};

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytemuck::Pod;
-use kato_map::{Map, MapState};
+use kato_columns::map::{Map, MapState};
 
 use crate::element::Number;
 

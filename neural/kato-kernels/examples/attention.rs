@@ -5,7 +5,7 @@
 
 use kato_kernels::{Attention, AttentionForm, AttentionGradients, AttentionInput, Instructions};
 
-use kato_process::processor_seconds;
+use kato_probe::process::processor_seconds;
 
 const HEADS: usize = 4;
 const WIDTH: usize = 32;

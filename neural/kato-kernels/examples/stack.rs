@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use kato_kernels::*;
 
-use kato_process::processor_seconds;
+use kato_probe::process::processor_seconds;
 
 const BATCH: usize = 64;
 const ROWS: usize = 151;

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use kato_kernels::*;
 
-use kato_process::processor_seconds;
+use kato_probe::process::processor_seconds;
 
 const BATCH: usize = 32;
 const STEPS: usize = 50;

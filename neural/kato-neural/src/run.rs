@@ -11,7 +11,7 @@ mod overrides;
 mod processes;
 mod watch;
 
-pub use kato_process::{peak_bytes, processor_seconds, processor_seconds_of_ended};
+pub use kato_probe::process::{peak_bytes, processor_seconds, processor_seconds_of_ended};
 
 pub use batch_size::{BatchFound, BatchTrialError, find_batch};
 pub use cost::RunCost;

@@ -1,7 +1,7 @@
 //! A clean-up as a table of nodes.
 
-use kato_analysis::CleanupPlan;
-use kato_analysis::cleanup::{NodeCleanup, References};
+use kato_evaluation::analysis::CleanupPlan;
+use kato_evaluation::analysis::cleanup::{NodeCleanup, References};
 use serde::Serialize;
 use serde_json::Value;
 

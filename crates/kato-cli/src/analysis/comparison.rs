@@ -1,7 +1,7 @@
 //! A comparison as a table for each level.
 
-use kato_analysis::SnapshotComparison;
-use kato_analysis::comparison::MetricDifference;
+use kato_evaluation::analysis::SnapshotComparison;
+use kato_evaluation::analysis::comparison::MetricDifference;
 
 use super::{number, percent};
 use crate::inspect::View;

@@ -1,7 +1,7 @@
 //! A snapshot as two tables: the nodes, and how each is made of the one below.
 
-use kato_analysis::Snapshot;
-use kato_analysis::snapshot::{LinkSnapshot, NodeSnapshot};
+use kato_evaluation::analysis::Snapshot;
+use kato_evaluation::analysis::snapshot::{LinkSnapshot, NodeSnapshot};
 
 use super::{number, percent};
 use crate::inspect::View;

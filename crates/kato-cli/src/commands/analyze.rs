@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use indicatif::ProgressBar;
-use kato_analysis::{Snapshot, SnapshotComparison, SnapshotOptions};
+use kato_evaluation::analysis::{Snapshot, SnapshotComparison, SnapshotOptions};
 
 use crate::exit::exit_code;
 use crate::inspect::show;

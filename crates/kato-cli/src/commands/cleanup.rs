@@ -11,8 +11,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use kato_analysis::cleanup::References;
-use kato_analysis::{CleanupOptions, CleanupPlan};
+use kato_evaluation::analysis::cleanup::References;
+use kato_evaluation::analysis::{CleanupOptions, CleanupPlan};
 
 use crate::analysis::Cleanup;
 use crate::consent::agreed;

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use kato_corpus::{CorpusError, CorpusModel, CorpusStats, write_corpus};
+use kato_random::corpus::{CorpusError, CorpusModel, CorpusStats, write_corpus};
 
 use crate::byte_size::ByteSize;
 use crate::exit::exit_code;

@@ -5,9 +5,9 @@ use std::io::Cursor;
 use std::time::Duration;
 
 use anyhow::Result;
-use kato_corpus::{CorpusModel, write_corpus};
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::{Format, StreamingDatasetLoader};
+use kato_random::corpus::{CorpusModel, write_corpus};
 use kato_scheduler::{RunConfiguration, TrainingEvent, TrainingOptions, train_parallel};
 use kato_store::MemoryStore;
 use serde::Serialize;

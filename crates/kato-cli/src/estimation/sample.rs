@@ -13,7 +13,7 @@ use kato_estimator::text_sampler::TextCounter;
 use kato_estimator::{CorpusSample, TextSampler};
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::{DocumentBatch, StreamingDatasetLoader};
-use kato_parallel::in_order;
+use kato_probe::in_order;
 use kato_scheduler::StopSignal;
 
 use crate::meter::Meter;

@@ -133,7 +133,7 @@ impl Recorder {
             errors: report.errors,
             warnings: report.stalls + u64::from(report.worker_restarts),
             disk_bytes: report.disk_bytes,
-            memory_bytes: kato_process::peak_bytes(),
+            memory_bytes: kato_probe::process::peak_bytes(),
             levels: levels.collect(),
             ..Outcome::new(report.total_time_seconds)
         };

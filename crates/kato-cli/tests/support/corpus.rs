@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use kato_corpus::{CorpusModel, write_corpus};
+use kato_random::corpus::{CorpusModel, write_corpus};
 use serde_json::json;
 
 /// What the corpus is like.

@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use hyper::Method;
+use kato_advice::retry::Retry;
 use kato_protocol::observation::Stm;
 use kato_protocol::sequence::SequenceResult;
 use kato_protocol::session::{CreateSession, SessionInfo};
 use kato_protocol::{Observation, Sequence};
-use kato_retry::Retry;
 use serde_json::{Map, Value, json};
 
 use super::{Session, State};

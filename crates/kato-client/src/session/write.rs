@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use hyper::Method;
+use kato_advice::retry::Retry;
 use kato_protocol::extension::{BatchItem, LearnBatchRequest, LearnBatchResult};
 use kato_protocol::session::Cleared;
-use kato_retry::Retry;
 use uuid::Uuid;
 
 use super::doubt::Verdict;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use kato_map::{DirectoryWatch, Map, MapState};
+use crate::map::{DirectoryWatch, Map, MapState};
 
 use super::FileError;
 use crate::{BytesState, Changes, CheckedBytes, ColumnBytes, Damage};

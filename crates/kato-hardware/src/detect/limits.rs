@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use kato_process::Cgroups;
+use kato_probe::process::Cgroups;
 use serde::{Deserialize, Serialize};
 
 use crate::figure::Finding;

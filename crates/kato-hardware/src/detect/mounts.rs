@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use kato_process::mountinfo::path_of_field;
+use kato_probe::process::mountinfo::path_of_field;
 
 /// A line of `/proc/self/mountinfo`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kato_map::Map;
+use kato_columns::map::Map;
 
 use super::CountsError;
 use super::scratch::ScratchWriter;

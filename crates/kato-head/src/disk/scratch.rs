@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use kato_map::Map;
+use kato_columns::map::Map;
 
 use super::CountsError;
 

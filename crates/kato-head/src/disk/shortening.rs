@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use kato_columns::Damage;
-use kato_map::Map;
+use kato_columns::map::Map;
 
 use super::CountsError;
 use super::columns::{Columns, name_of, starts};

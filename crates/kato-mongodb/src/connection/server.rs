@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::TryStreamExt as _;
-use kato_retry::{Backoff, Retry, RetryPolicy, random_seed};
+use kato_advice::retry::{Backoff, Retry, RetryPolicy, random_seed};
 use kato_store::{Place, StoreError};
 use mongodb::bson::{DateTime, Document, RawDocumentBuf, doc};
 use mongodb::options::{ClientOptions, ReadConcern, ServerAddress, WriteConcern};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::Cancel;
 use crate::frozen::{BLOCK_BYTES, CheckedBytes, Column, Damage, FrozenIndex, SharedBytes};
 use kato_columns::files::{MappedColumn, watch};
-use kato_map::Map;
+use kato_columns::map::Map;
 use kato_store::visit::ContentDigest;
 use kato_store::{EmbeddedStore, PatternStore};
 

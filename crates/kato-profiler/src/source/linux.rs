@@ -4,7 +4,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use kato_process::{Cgroups, count_cpus};
+use kato_probe::process::{Cgroups, count_cpus};
 
 use super::ResourceSource;
 use super::parse::{Files, core, device, field, stat_fields};

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use kato_map::Map;
+use kato_columns::map::Map;
 
 use super::CHECKED_BYTES;
 use super::header::{HEADER_BYTES, Header, Origins, Sections};

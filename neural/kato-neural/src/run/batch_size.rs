@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use kato_advice::ErrorClass;
 use kato_gradient::GradientError;
 use kato_gradient::finder::{BatchSizeFound, BatchSizeSettings, MemoryUse, find_batch_size};
-use kato_process::available_bytes;
+use kato_probe::process::available_bytes;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -41,7 +41,7 @@ impl Outcome<'_> {
     /// Returns it as JSON.
     pub(super) fn to_json(&self) -> Result<Value> {
         let mut value = destination::to_json(self.run, self.report)?;
-        value["peak_memory_bytes"] = kato_process::peak_bytes().into();
+        value["peak_memory_bytes"] = kato_probe::process::peak_bytes().into();
         if let Some(forecast) = &self.forecast {
             value["forecast"] = to_json(forecast, self.taken());
         }
@@ -110,7 +110,7 @@ impl Outcome<'_> {
         Taken {
             seconds: Some(self.report.total_time_seconds),
             disk_bytes: self.report.disk_bytes,
-            memory_bytes: kato_process::peak_bytes(),
+            memory_bytes: kato_probe::process::peak_bytes(),
         }
     }
 }

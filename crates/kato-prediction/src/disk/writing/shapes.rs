@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::Cancel;
 use crate::frozen::NodeLayout;
-use kato_map::{Map, MapState};
+use kato_columns::map::{Map, MapState};
 
 use crate::disk::IndexFileError;
 
