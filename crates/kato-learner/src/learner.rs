@@ -224,33 +224,10 @@ impl HierarchicalConceptLearner {
         Ok(())
     }
 
-    /// Learns several documents in one call, in order.
+    /// Plans several documents in one call, in order, and passes the plan of each to `planned`.
     ///
     /// Under [`TailPolicy::Carry`](crate::TailPolicy::Carry) single names wait for the next
     /// document, and levels above 0 record the metadata of the call's first document only.
-    ///
-    /// # Errors
-    ///
-    /// When a text cannot be tokenized; then the batch holds the documents before it.
-    pub fn learn_together<'a>(
-        &self,
-        documents: impl IntoIterator<Item = TextDocument<'a>>,
-        batch: &mut LearnBatch,
-        scratch: &mut LearnScratch,
-    ) -> Result<(), LearnError> {
-        self.begin_call(scratch);
-        for document in documents {
-            // Each document is counted before the next is planned: the scratch holds one plan at a
-            // time, and a text that cannot be tokenized leaves the documents before it in the
-            // batch.
-            self.plan_next(&document, scratch)?;
-            self.count(&document, batch, scratch);
-        }
-        Ok(())
-    }
-
-    /// Plans several documents in one call, as [`learn_together`](Self::learn_together) would learn
-    /// them, and passes the plan of each to `planned`.
     ///
     /// # Errors
     ///

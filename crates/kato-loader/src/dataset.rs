@@ -1,7 +1,9 @@
 //! Reads the records of one corpus, one after the other, in the order asked for.
 
+mod decoded;
 mod sequential;
 mod shuffled;
+mod window;
 
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use kato_hub_standin::{HubStandin, PlainFile};
 
-use crate::support::{builder, noise, open, read_all};
+use crate::support::{builder, cached, noise, open, read_all, serving};
 
 const SIZE: usize = 9 << 20;
 
@@ -24,24 +24,15 @@ fn segments(folder: &Path) -> Vec<PathBuf> {
 #[test]
 fn what_was_read_once_is_not_asked_for_again_by_anyone() {
     let bytes = noise(SIZE, 1);
-    let standin = HubStandin::builder()
-        .file("a", PlainFile::new(bytes.clone()))
-        .start()
-        .unwrap();
+    let standin = serving(bytes.clone());
     let folder = tempfile::tempdir().unwrap();
-    let first = builder(&standin)
-        .with_cache(folder.path(), 1 << 30)
-        .build()
-        .unwrap();
+    let first = cached(&standin, folder.path());
     let reader = open(&first, &standin.file_url("a"));
     assert!(reader.read(100..SIZE as u64).unwrap() == bytes[100..]);
     assert_eq!(segments(folder.path()).len(), 3);
     standin.forget_requests();
 
-    let second = builder(&standin)
-        .with_cache(folder.path(), 1 << 30)
-        .build()
-        .unwrap();
+    let second = cached(&standin, folder.path());
     let reader = open(&second, &standin.file_url("a"));
     assert_eq!(
         reader.read_many(&[5..10, 5 << 20..6 << 20]).unwrap(),
@@ -63,15 +54,9 @@ fn what_was_read_once_is_not_asked_for_again_by_anyone() {
 #[test]
 fn damage_is_noticed_and_repaired() {
     let bytes = noise(SIZE, 1);
-    let standin = HubStandin::builder()
-        .file("a", PlainFile::new(bytes.clone()))
-        .start()
-        .unwrap();
+    let standin = serving(bytes.clone());
     let folder = tempfile::tempdir().unwrap();
-    let fetcher = builder(&standin)
-        .with_cache(folder.path(), 1 << 30)
-        .build()
-        .unwrap();
+    let fetcher = cached(&standin, folder.path());
     let reader = open(&fetcher, &standin.file_url("a"));
     assert!(read_all(&reader, 0).unwrap() == bytes);
     for (i, path) in segments(folder.path()).iter().enumerate() {
@@ -91,15 +76,9 @@ fn damage_is_noticed_and_repaired() {
 
 #[test]
 fn a_new_content_has_its_own_segments() {
-    let standin = HubStandin::builder()
-        .file("a", PlainFile::new(noise(5000, 1)))
-        .start()
-        .unwrap();
+    let standin = serving(noise(5000, 1));
     let folder = tempfile::tempdir().unwrap();
-    let fetcher = builder(&standin)
-        .with_cache(folder.path(), 1 << 30)
-        .build()
-        .unwrap();
+    let fetcher = cached(&standin, folder.path());
     for seed in [1, 2, 1] {
         standin.put_file("a", PlainFile::new(noise(5000, seed)));
         let reader = open(&fetcher, &standin.file_url("a"));
@@ -117,10 +96,7 @@ fn files_without_a_strong_validator_are_not_kept() {
         .start()
         .unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let fetcher = builder(&standin)
-        .with_cache(folder.path(), 1 << 30)
-        .build()
-        .unwrap();
+    let fetcher = cached(&standin, folder.path());
     for name in ["date", "nothing"] {
         open(&fetcher, &standin.file_url(name))
             .read(0..5000)
@@ -132,10 +108,7 @@ fn files_without_a_strong_validator_are_not_kept() {
 #[test]
 fn the_budget_holds_and_a_disk_that_refuses_fails_nothing() {
     let bytes = noise(SIZE, 1);
-    let standin = HubStandin::builder()
-        .file("a", PlainFile::new(bytes.clone()))
-        .start()
-        .unwrap();
+    let standin = serving(bytes.clone());
     let folder = tempfile::tempdir().unwrap();
     let inner = folder.path().join("cache");
     let budget = 5 << 20;

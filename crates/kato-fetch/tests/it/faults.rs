@@ -5,15 +5,12 @@ use std::time::Duration;
 use kato_fetch::FetchError;
 use kato_hub_standin::{Fault, HubStandin, PlainFile, When};
 
-use crate::support::{builder, eager, noise, open, read_all, timeouts};
+use crate::support::{builder, eager, noise, open, read_all, serving, timeouts};
 
 const SIZE: usize = 100_000;
 
 fn standin() -> HubStandin {
-    HubStandin::builder()
-        .file("a", PlainFile::new(noise(SIZE, 1)))
-        .start()
-        .unwrap()
+    serving(noise(SIZE, 1))
 }
 
 fn transient() -> Vec<Fault> {
@@ -158,10 +155,7 @@ fn time_bounds_attempts_too() {
 #[test]
 fn a_transfer_that_gets_on_may_break_as_often_as_it_likes() {
     let bytes = noise(8 << 20, 2);
-    let standin = HubStandin::builder()
-        .file("a", PlainFile::new(bytes.clone()))
-        .start()
-        .unwrap();
+    let standin = serving(bytes.clone());
     let reader = open(&builder(&standin).build().unwrap(), &standin.file_url("a"));
     standin.add_fault("/files/", When::Always, Fault::Truncate(1_100_000));
     assert!(

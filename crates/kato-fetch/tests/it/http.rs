@@ -3,7 +3,7 @@
 use kato_fetch::{FetchError, RemoteFile};
 use kato_hub_standin::{HubStandin, PlainFile};
 
-use crate::support::{builder, fetcher, list, noise, open, read_all};
+use crate::support::{builder, fetcher, list, noise, open, read_all, serving};
 
 #[test]
 fn ranges_are_read_in_the_order_asked_for() {
@@ -59,10 +59,7 @@ fn long_ranges_are_read_by_several_requests() {
 
 #[test]
 fn connections_are_used_again() {
-    let standin = HubStandin::builder()
-        .file("a", PlainFile::new(noise(10_000, 3)))
-        .start()
-        .unwrap();
+    let standin = serving(noise(10_000, 3));
     let fetcher = fetcher(&standin);
     let reader = open(&fetcher, &standin.file_url("a"));
     for i in 0..50 {
@@ -164,10 +161,7 @@ fn a_body_whose_end_cannot_be_told_from_a_cut_is_refused() {
 #[test]
 fn redirects_are_followed_once_and_remembered() {
     let bytes = noise(5000, 6);
-    let standin = HubStandin::builder()
-        .file("a", PlainFile::new(bytes.clone()))
-        .start()
-        .unwrap();
+    let standin = serving(bytes.clone());
     let fetcher = builder(&standin)
         .with_header("127.0.0.1", "authorization", "Basic secret")
         .build()
@@ -190,10 +184,7 @@ fn redirects_are_followed_once_and_remembered() {
 
 #[test]
 fn a_file_opens_elsewhere_by_what_was_listed_and_refuses_another_content() {
-    let standin = HubStandin::builder()
-        .file("a", PlainFile::new(noise(5000, 7)))
-        .start()
-        .unwrap();
+    let standin = serving(noise(5000, 7));
     let listed = list(&fetcher(&standin), &standin.file_url("a"))
         .files
         .remove(0);
@@ -222,10 +213,7 @@ fn a_file_opens_elsewhere_by_what_was_listed_and_refuses_another_content() {
 
 #[test]
 fn secrets_of_urls_stay_in_the_process() {
-    let standin = HubStandin::builder()
-        .file("a", PlainFile::new("x".repeat(100)))
-        .start()
-        .unwrap();
+    let standin = serving("x".repeat(100));
     let fetcher = fetcher(&standin);
     let url = format!(
         "{}?part=1&sig=hush",

@@ -4,7 +4,7 @@ use kato_fetch::FetchError;
 use kato_hub_standin::{Dataset, Fault, HubStandin, PlainFile, When};
 use proptest::prelude::*;
 
-use crate::support::{builder, eager, noise, open, read_all};
+use crate::support::{builder, eager, noise, open, read_all, serving};
 
 const SIZE: usize = 200_000;
 
@@ -64,7 +64,7 @@ proptest! {
         from in 0..SIZE as u64,
     ) {
         let bytes = noise(SIZE, 5);
-        let standin = HubStandin::builder().file("a", PlainFile::new(bytes.clone())).start().unwrap();
+        let standin = serving(bytes.clone());
         let policy = eager().with_attempts(2);
         let reader = open(&builder(&standin).with_retry(policy).build().unwrap(), &standin.file_url("a"));
         for (fault, percent, seed) in faults {

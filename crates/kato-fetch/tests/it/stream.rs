@@ -2,17 +2,14 @@
 
 use std::io::{BufRead as _, Read as _};
 
-use kato_hub_standin::{Fault, HubStandin, PlainFile, When};
+use kato_hub_standin::{Fault, When};
 
-use crate::support::{builder, noise, open};
+use crate::support::{builder, noise, open, serving};
 
 #[test]
 fn many_streams_that_wait_for_their_readers_hold_up_nobody() {
     let bytes = noise(1 << 20, 1);
-    let standin = HubStandin::builder()
-        .file("a", PlainFile::new(bytes.clone()))
-        .start()
-        .unwrap();
+    let standin = serving(bytes.clone());
     let fetcher = builder(&standin)
         .with_max_requests(2)
         .with_read_ahead(10_000)
@@ -36,10 +33,7 @@ fn many_streams_that_wait_for_their_readers_hold_up_nobody() {
 
 #[test]
 fn reading_ahead_is_bounded_by_its_budget() {
-    let standin = HubStandin::builder()
-        .file("a", PlainFile::new(noise(64 << 20, 1)))
-        .start()
-        .unwrap();
+    let standin = serving(noise(64 << 20, 1));
     let fetcher = builder(&standin).with_read_ahead(1 << 20).build().unwrap();
     let mut stream = open(&fetcher, &standin.file_url("a")).stream(0);
     stream.fill_buf().unwrap();
@@ -59,10 +53,7 @@ fn reading_ahead_is_bounded_by_its_budget() {
 #[test]
 fn an_error_comes_after_the_bytes_before_it_and_stays() {
     let bytes = noise(100_000, 1);
-    let standin = HubStandin::builder()
-        .file("a", PlainFile::new(bytes.clone()))
-        .start()
-        .unwrap();
+    let standin = serving(bytes.clone());
     let reader = open(&builder(&standin).build().unwrap(), &standin.file_url("a"));
     standin.add_fault("/files/", When::Nth(0), Fault::Truncate(60_000));
     standin.add_fault("/files/", When::Always, Fault::Status(404, None));

@@ -1,13 +1,14 @@
 //! What the tests share.
 
 use std::io::Read as _;
+use std::path::Path;
 use std::time::Duration;
 
 use kato_fetch::defaults::DEFAULT_RETRY;
 use kato_fetch::{
     Fetcher, FetcherBuilder, Listing, RangeReader, RemoteFile, RetryPolicy, Timeouts,
 };
-use kato_hub_standin::{Fault, HubStandin};
+use kato_hub_standin::{Fault, HubStandin, PlainFile};
 
 /// Bytes without a period that a mistake could hide in.
 pub(crate) fn noise(len: usize, seed: u64) -> Vec<u8> {
@@ -21,6 +22,12 @@ pub(crate) fn noise(len: usize, seed: u64) -> Vec<u8> {
     }
     bytes.truncate(len);
     bytes
+}
+
+/// A server of one file, `a`.
+pub(crate) fn serving(content: impl Into<Vec<u8>>) -> HubStandin {
+    let file = PlainFile::new(content);
+    HubStandin::builder().file("a", file).start().unwrap()
 }
 
 /// Tries often, without pauses to speak of.
@@ -44,6 +51,12 @@ pub(crate) fn builder(standin: &HubStandin) -> FetcherBuilder {
 
 pub(crate) fn fetcher(standin: &HubStandin) -> Fetcher {
     builder(standin).build().unwrap()
+}
+
+/// Keeps what it reads in a folder.
+pub(crate) fn cached(standin: &HubStandin, folder: &Path) -> Fetcher {
+    let caching = builder(standin).with_cache(folder, 1 << 30);
+    caching.build().unwrap()
 }
 
 /// Short only where silence is what is tested, so that a busy machine is not taken for a silent

@@ -4,15 +4,12 @@ use std::io::Read as _;
 use std::time::{Duration, Instant};
 
 use kato_fetch::{CancellationToken, FetchError, Fetcher};
-use kato_hub_standin::{Fault, HubStandin, PlainFile, When};
+use kato_hub_standin::{Fault, HubStandin, When};
 
-use crate::support::{builder, eager, fetcher, noise, open, read_all, timeouts};
+use crate::support::{builder, eager, fetcher, noise, open, read_all, serving, timeouts};
 
 fn standin() -> HubStandin {
-    HubStandin::builder()
-        .file("a", PlainFile::new(noise(100_000, 1)))
-        .start()
-        .unwrap()
+    serving(noise(100_000, 1))
 }
 
 #[test]

@@ -58,16 +58,6 @@ impl Segmentation {
         }
     }
 
-    /// Returns whether the result of segmenting a document lists sections from which nothing is
-    /// learned.
-    ///
-    /// The original keeps the one section of a simple text and drops empty ones of books and
-    /// articles; the titles of the others keep their numbers.
-    #[must_use]
-    pub fn keeps_empty_sections(self) -> bool {
-        self == Self::Simple
-    }
-
     /// Returns the rule of the headings; `None` where there are none.
     fn heading(self) -> Option<Rule> {
         match self {

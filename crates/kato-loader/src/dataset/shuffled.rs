@@ -2,17 +2,20 @@
 //! of blocks.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
-use super::{Corpus, Draw, ReadOptions, RecordLocation};
-use crate::bad_record::{BadReason, Fault, SkippedExtent};
-use crate::chunk::{Chunk, Entry, Outcome};
-use crate::cursor::{Position, RecordKey};
-use crate::document::Place;
+use kato_probe::in_order;
+
+use super::window::Window;
+use super::{Corpus, Draw, ReadOptions};
+use crate::bad_record::Fault;
+use crate::cursor::Position;
 use crate::error::LoadError;
 use crate::extent::Extent;
+use crate::input_file::InputFile;
 use crate::order::Shard;
 use crate::permutation::{Permutation, hash};
 use crate::records::Sink;
@@ -48,43 +51,10 @@ struct Block {
 }
 
 /// A block that is being decoded.
-struct OpenBlock {
-    file: usize,
-    extent: Extent,
-    records: ChunkStream,
-}
-
-/// The decoded records of a window.
-///
-/// Each has a rank that is a function of the window's key and of where the record lies, and of no
-/// other record. So what cannot be read moves nothing else, and a position stays valid when it can
-/// be read again.
-struct Window {
-    number: u64,
-    chunks: Vec<FetchedChunk>,
-    /// The records, by rank.
-    order: Vec<RankedRecord>,
-    /// How many of them lie behind the position.
-    at: usize,
-    /// Faults of stretches that could not be reached. They come first and do not move the
-    /// position, so that none of their records is taken for one that was read.
-    unreachable: VecDeque<(usize, Fault)>,
-}
-
-/// A chunk of a block, kept until its window has been read.
-struct FetchedChunk {
-    file: usize,
-    chunk: Chunk,
-    /// Index of the first record behind a bad one of the same block.
-    lost_from: usize,
-}
-
-/// Where the record of a rank is found.
-struct RankedRecord {
-    /// Unique among the records of a window.
-    rank: u64,
-    chunk: u32,
-    entry: u32,
+pub(super) struct OpenBlock {
+    pub(super) file: usize,
+    pub(super) extent: Extent,
+    pub(super) records: ChunkStream,
 }
 
 impl Shuffled {
@@ -382,196 +352,22 @@ impl Block {
     }
 }
 
-impl Window {
-    /// Waits for the records of all blocks and ranks them.
-    fn fetch(corpus: &Corpus, number: u64, blocks: Vec<OpenBlock>, key: u64) -> Self {
-        let mut window = Self {
-            number,
-            chunks: Vec::new(),
-            order: Vec::new(),
-            at: 0,
-            unreachable: VecDeque::new(),
-        };
-        for block in blocks {
-            window.push(corpus, block, key);
-        }
-        // Ranks of one file are distinct, because `mix` is a bijection, but two files may share
-        // one. The cursor names a record by its rank alone, so equal ones are told apart by their
-        // place and then moved up to the next free rank.
-        let place = |ranked: &RankedRecord| (ranked.rank, ranked.chunk, ranked.entry);
-        window.order.sort_unstable_by_key(place);
-        let mut least = 0;
-        for ranked in &mut window.order {
-            ranked.rank = ranked.rank.max(least);
-            least = ranked.rank.saturating_add(1);
-        }
-        window
-    }
-
-    /// Takes in the records of a block.
-    fn push(&mut self, corpus: &Corpus, mut block: OpenBlock, key: u64) {
-        let file = block.file;
-        // Files have keys of their own: places repeat from file to file.
-        let key = hash([key, file as u64]);
-        let mut has_fault = false;
-        let mut end = None;
-        while let Some(mut chunk) = block.records.next() {
-            end = chunk.is_whole().then_some(chunk.mark);
-            // A fault in an earlier chunk of the block leaves nothing of this one under `SkipFile`.
-            let mut lost_from = match has_fault {
-                true => 0,
-                false => usize::MAX,
-            };
-            for (at, entry) in chunk.entries.iter_mut().enumerate() {
-                if !matches!(entry.outcome, Outcome::Record) {
-                    // The bad record itself is drawn and reported; what stands behind it in the
-                    // file is lost.
-                    lost_from = lost_from.min(at + 1);
-                }
-                // A stretch that could not be reached gets no rank: its records keep theirs for the
-                // time when they can be read.
-                match entry.take_transient_fault() {
-                    Some(fault) => self.unreachable.push_back((file, limit_to_block(fault))),
-                    None => self.order.push(RankedRecord {
-                        rank: RecordKey::new(file, entry.mark).rank(key),
-                        chunk: number(self.chunks.len()),
-                        entry: number(at),
-                    }),
-                }
-            }
-            has_fault |= lost_from != usize::MAX;
-            self.chunks.push(FetchedChunk {
-                file,
-                chunk,
-                lost_from,
-            });
-        }
-        if let Some(fault) = end.and_then(|end| corpus.check_end(file, block.extent, end)) {
-            self.unreachable.push_back((file, limit_to_block(fault)));
-        }
-    }
-
-    /// Moves behind the record with the rank `after`, or fails where there is none.
-    fn seek_after(mut self, after: Option<u64>) -> Result<Self, Draw> {
-        let Some(after) = after else {
-            return Ok(self);
-        };
-        self.at = self.order.partition_point(|ranked| ranked.rank <= after);
-        // Without that record the cursor is of another corpus, unless it lies in a stretch that
-        // cannot be reached at the moment.
-        let before = self.at.checked_sub(1).map(|at| &self.order[at]);
-        let is_here = before.is_some_and(|before| before.rank == after);
-        if is_here || !self.unreachable.is_empty() {
-            return Ok(self);
-        }
-        Err(Draw::Bad {
-            file: self.chunks.first().map_or(0, |fetched| fetched.file),
-            fault: Fault::for_file(BadReason::EndsBeforeCursor),
-        })
-    }
-
-    /// Reads what comes next, with its rank where accepting it moves the position; returns `None`
-    /// at the end of the window.
-    fn draw(
-        &mut self,
-        corpus: &Corpus,
-        skips_blocks: bool,
-        sink: &mut Sink<'_>,
-    ) -> Option<(Option<u64>, Draw)> {
-        if let Some((file, fault)) = self.unreachable.pop_front() {
-            return Some((None, Draw::Bad { file, fault }));
-        }
-        let (ranked, fetched, at) = loop {
-            let ranked = self.order.get(self.at)?;
-            let fetched = &mut self.chunks[ranked.chunk as usize];
-            let at = ranked.entry as usize;
-            if !skips_blocks || at < fetched.lost_from {
-                break (ranked, fetched, at);
-            }
-            // Not counted and not drawn: the entry of the bad record before it says that the rest
-            // of the block is lost. The next record that is accepted moves the position over it.
-            self.at += 1;
-        };
-        let (file, chunk) = (fetched.file, &mut fetched.chunk);
-        let is_numbered = !corpus.files[file].has_cuttable_lines(&corpus.selection);
-        let Entry {
-            outcome,
-            mark,
-            begin,
-            ..
-        } = &mut chunk.entries[at];
-        let (mark, begin) = (*mark, *begin);
-        // A fault is drawn once and can be moved out: behind it the stream either goes on or has
-        // ended.
-        let fault = match outcome {
-            Outcome::Record => None,
-            Outcome::Bad(fault) => fault.take(),
-            Outcome::Broken(fault) => fault.take().map(limit_to_block),
-        };
-        if let Some(mut fault) = fault {
-            if !is_numbered {
-                (fault.record, fault.line) = (None, None);
-            }
-            if skips_blocks {
-                fault.lost = SkippedExtent::RestOfBlock;
-            }
-            return Some((Some(ranked.rank), Draw::Bad { file, fault }));
-        }
-        let place = match is_numbered {
-            true => Place::Record(mark.record),
-            false => Place::Byte(begin),
-        };
-        chunk.push_to(at, sink);
-        Some((
-            Some(ranked.rank),
-            Draw::Record(RecordLocation { file, mark, place }),
-        ))
-    }
-}
-
-/// Limits a fault to its block where it would take the rest of the file: blocks are read on their
-/// own.
-fn limit_to_block(mut fault: Fault) -> Fault {
-    if fault.lost == SkippedExtent::RestOfFile {
-        fault.lost = SkippedExtent::RestOfBlock;
-    }
-    fault
-}
-
 /// Cuts all files into parts, in the order of the files.
 ///
 /// Footers are read several at a time: each costs a round trip where files are remote.
 fn cut_all(corpus: &Corpus) -> Vec<Result<Vec<Extent>, Fault>> {
-    let n_files = corpus.files.len();
-    let next = AtomicUsize::new(0);
-    let cut_some = || {
-        let mut cut = Vec::new();
-        loop {
-            // Relaxed, since the counter only hands out numbers; the results travel by joining the
-            // threads.
-            let file = next.fetch_add(1, Ordering::Relaxed);
-            if file >= n_files {
-                return cut;
-            }
-            cut.push((file, corpus.files[file].cut(&corpus.selection, true)));
-        }
+    let n_threads = corpus.files.len().min(MAX_OPENING_THREADS);
+    let threads = NonZeroUsize::new(n_threads).unwrap_or(NonZeroUsize::MIN);
+    let mut files = corpus.files.iter();
+    let mut all = Vec::with_capacity(corpus.files.len());
+    let cut = |file: &Arc<InputFile>| file.cut(&corpus.selection, true);
+    let keep = |parts| {
+        all.push(parts);
+        ControlFlow::<Infallible>::Continue(())
     };
-    let mut all: Vec<_> = thread::scope(|scope| {
-        // One less than the number of files at most: the current thread works, too.
-        let threads: Vec<_> = (1..n_files.min(MAX_OPENING_THREADS))
-            .map(|_| scope.spawn(cut_some))
-            .collect();
-        let mut all = cut_some();
-        for thread in threads {
-            match thread.join() {
-                Ok(cut) => all.extend(cut),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        all
-    });
-    all.sort_unstable_by_key(|(file, _)| *file);
-    all.into_iter().map(|(_, parts)| parts).collect()
+    // Nothing breaks it off.
+    let _ended = in_order(threads, || files.next(), cut, keep);
+    all
 }
 
 /// Returns whether a window belongs to the shard.
@@ -583,13 +379,6 @@ pub(super) fn is_in_shard(corpus: &Corpus, window: u64) -> bool {
 /// fits.
 fn index(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
-}
-
-/// Shortens the index of a chunk, or of a record within one, to 32 bits.
-fn number(index: usize) -> u32 {
-    // A chunk takes some hundred kilobytes: neither the chunks of a window nor the records of a
-    // chunk come near 2³².
-    u32::try_from(index).unwrap_or(u32::MAX)
 }
 
 /// Distinguishes the choices that are made with one seed, so that no two are the same.

@@ -4,6 +4,7 @@
 //! expression is taken to mean something else.
 
 pub(super) mod class;
+mod node;
 mod parse;
 mod program;
 

@@ -9,7 +9,7 @@ use regex_syntax::hir::ClassUnicode;
 
 pub(super) use self::machine::Machine;
 use super::class::{FirstBytes, Table, single};
-use super::parse::{Assert, Kind, Node};
+use super::node::{Assert, Kind, Node};
 use super::{MAX_INSTRUCTIONS, MAX_SETS, RegexError};
 
 /// Most characters that a look behind may go back.

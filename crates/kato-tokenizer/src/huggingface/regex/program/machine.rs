@@ -1,6 +1,6 @@
 //! The machine that follows the instructions of an expression, going back where one leads nowhere.
 
-use super::super::parse::{Assert, Kind};
+use super::super::node::{Assert, Kind};
 use super::{Instruction, Program, Run};
 use crate::huggingface::limits::{Overrun, Work};
 

@@ -1,0 +1,208 @@
+//! A window of a shuffled corpus: its records, in random order.
+
+use std::collections::VecDeque;
+
+use super::shuffled::OpenBlock;
+use super::{Corpus, Draw, RecordLocation};
+use crate::bad_record::{BadReason, Fault, SkippedExtent};
+use crate::chunk::{Chunk, Entry, Outcome};
+use crate::cursor::RecordKey;
+use crate::document::Place;
+use crate::permutation::hash;
+use crate::records::Sink;
+
+/// The decoded records of a window.
+///
+/// Each has a rank that is a function of the window's key and of where the record lies, and of no
+/// other record. So what cannot be read moves nothing else, and a position stays valid when it can
+/// be read again.
+pub(super) struct Window {
+    pub(super) number: u64,
+    chunks: Vec<FetchedChunk>,
+    /// The records, by rank.
+    pub(super) order: Vec<RankedRecord>,
+    /// How many of them lie behind the position.
+    pub(super) at: usize,
+    /// Faults of stretches that could not be reached. They come first and do not move the
+    /// position, so that none of their records is taken for one that was read.
+    unreachable: VecDeque<(usize, Fault)>,
+}
+
+/// A chunk of a block, kept until its window has been read.
+struct FetchedChunk {
+    file: usize,
+    chunk: Chunk,
+    /// Index of the first record behind a bad one of the same block.
+    lost_from: usize,
+}
+
+/// Where the record of a rank is found.
+pub(super) struct RankedRecord {
+    /// Unique among the records of a window.
+    rank: u64,
+    chunk: u32,
+    entry: u32,
+}
+
+impl Window {
+    /// Waits for the records of all blocks and ranks them.
+    pub(super) fn fetch(corpus: &Corpus, number: u64, blocks: Vec<OpenBlock>, key: u64) -> Self {
+        let mut window = Self {
+            number,
+            chunks: Vec::new(),
+            order: Vec::new(),
+            at: 0,
+            unreachable: VecDeque::new(),
+        };
+        for block in blocks {
+            window.push(corpus, block, key);
+        }
+        // Ranks of one file are distinct, because `mix` is a bijection, but two files may share
+        // one. The cursor names a record by its rank alone, so equal ones are told apart by their
+        // place and then moved up to the next free rank.
+        let place = |ranked: &RankedRecord| (ranked.rank, ranked.chunk, ranked.entry);
+        window.order.sort_unstable_by_key(place);
+        let mut least = 0;
+        for ranked in &mut window.order {
+            ranked.rank = ranked.rank.max(least);
+            least = ranked.rank.saturating_add(1);
+        }
+        window
+    }
+
+    /// Takes in the records of a block.
+    fn push(&mut self, corpus: &Corpus, mut block: OpenBlock, key: u64) {
+        let file = block.file;
+        // Files have keys of their own: places repeat from file to file.
+        let key = hash([key, file as u64]);
+        let mut has_fault = false;
+        let mut end = None;
+        while let Some(mut chunk) = block.records.next() {
+            end = chunk.is_whole().then_some(chunk.mark);
+            // A fault in an earlier chunk of the block leaves nothing of this one under `SkipFile`.
+            let mut lost_from = match has_fault {
+                true => 0,
+                false => usize::MAX,
+            };
+            for (at, entry) in chunk.entries.iter_mut().enumerate() {
+                if !matches!(entry.outcome, Outcome::Record) {
+                    // The bad record itself is drawn and reported; what stands behind it in the
+                    // file is lost.
+                    lost_from = lost_from.min(at + 1);
+                }
+                // A stretch that could not be reached gets no rank: its records keep theirs for the
+                // time when they can be read.
+                match entry.take_transient_fault() {
+                    Some(fault) => self.unreachable.push_back((file, limit_to_block(fault))),
+                    None => self.order.push(RankedRecord {
+                        rank: RecordKey::new(file, entry.mark).rank(key),
+                        chunk: number(self.chunks.len()),
+                        entry: number(at),
+                    }),
+                }
+            }
+            has_fault |= lost_from != usize::MAX;
+            self.chunks.push(FetchedChunk {
+                file,
+                chunk,
+                lost_from,
+            });
+        }
+        if let Some(fault) = end.and_then(|end| corpus.check_end(file, block.extent, end)) {
+            self.unreachable.push_back((file, limit_to_block(fault)));
+        }
+    }
+
+    /// Moves behind the record with the rank `after`, or fails where there is none.
+    pub(super) fn seek_after(mut self, after: Option<u64>) -> Result<Self, Draw> {
+        let Some(after) = after else {
+            return Ok(self);
+        };
+        self.at = self.order.partition_point(|ranked| ranked.rank <= after);
+        // Without that record the cursor is of another corpus, unless it lies in a stretch that
+        // cannot be reached at the moment.
+        let before = self.at.checked_sub(1).map(|at| &self.order[at]);
+        let is_here = before.is_some_and(|before| before.rank == after);
+        if is_here || !self.unreachable.is_empty() {
+            return Ok(self);
+        }
+        Err(Draw::Bad {
+            file: self.chunks.first().map_or(0, |fetched| fetched.file),
+            fault: Fault::for_file(BadReason::EndsBeforeCursor),
+        })
+    }
+
+    /// Reads what comes next, with its rank where accepting it moves the position; returns `None`
+    /// at the end of the window.
+    pub(super) fn draw(
+        &mut self,
+        corpus: &Corpus,
+        skips_blocks: bool,
+        sink: &mut Sink<'_>,
+    ) -> Option<(Option<u64>, Draw)> {
+        if let Some((file, fault)) = self.unreachable.pop_front() {
+            return Some((None, Draw::Bad { file, fault }));
+        }
+        let (ranked, fetched, at) = loop {
+            let ranked = self.order.get(self.at)?;
+            let fetched = &mut self.chunks[ranked.chunk as usize];
+            let at = ranked.entry as usize;
+            if !skips_blocks || at < fetched.lost_from {
+                break (ranked, fetched, at);
+            }
+            // Not counted and not drawn: the entry of the bad record before it says that the rest
+            // of the block is lost. The next record that is accepted moves the position over it.
+            self.at += 1;
+        };
+        let (file, chunk) = (fetched.file, &mut fetched.chunk);
+        let is_numbered = !corpus.files[file].has_cuttable_lines(&corpus.selection);
+        let Entry {
+            outcome,
+            mark,
+            begin,
+            ..
+        } = &mut chunk.entries[at];
+        let (mark, begin) = (*mark, *begin);
+        // A fault is drawn once and can be moved out: behind it the stream either goes on or has
+        // ended.
+        let fault = match outcome {
+            Outcome::Record => None,
+            Outcome::Bad(fault) => fault.take(),
+            Outcome::Broken(fault) => fault.take().map(limit_to_block),
+        };
+        if let Some(mut fault) = fault {
+            if !is_numbered {
+                (fault.record, fault.line) = (None, None);
+            }
+            if skips_blocks {
+                fault.lost = SkippedExtent::RestOfBlock;
+            }
+            return Some((Some(ranked.rank), Draw::Bad { file, fault }));
+        }
+        let place = match is_numbered {
+            true => Place::Record(mark.record),
+            false => Place::Byte(begin),
+        };
+        chunk.push_to(at, sink);
+        Some((
+            Some(ranked.rank),
+            Draw::Record(RecordLocation { file, mark, place }),
+        ))
+    }
+}
+
+/// Limits a fault to its block where it would take the rest of the file: blocks are read on their
+/// own.
+fn limit_to_block(mut fault: Fault) -> Fault {
+    if fault.lost == SkippedExtent::RestOfFile {
+        fault.lost = SkippedExtent::RestOfBlock;
+    }
+    fault
+}
+
+/// Shortens the index of a chunk, or of a record within one, to 32 bits.
+fn number(index: usize) -> u32 {
+    // A chunk takes some hundred kilobytes: neither the chunks of a window nor the records of a
+    // chunk come near 2³².
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
