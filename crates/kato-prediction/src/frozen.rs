@@ -37,7 +37,7 @@ pub use numbers::BLOCK_NUMBERS;
 #[cfg(feature = "disk")]
 pub(crate) use numbers::NumberPacker;
 #[cfg(feature = "disk")]
-pub(crate) use packed::pack;
+pub(crate) use packed::{pack, rank_bytes};
 pub use signature::{LONGEST_SIGNED, LONGEST_UNSIGNED_LIST, SignatureShape};
 
 /// Returns bytes with the checksums that they have.

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::disk::IndexFileError;
 
 /// The version of the format that this crate reads and writes.
-pub(crate) const FORMAT_VERSION: u64 = 5;
+pub(crate) const FORMAT_VERSION: u64 = 6;
 
 /// The directory of a knowledge base's indexes, in that of the knowledge base.
 const DIR: &str = "index";

@@ -8,38 +8,43 @@
 /// Finds the first index in `lo..hi` whose key is at least `wanted`; keys ascend.
 ///
 /// Guesses by interpolation, as ranks of names and numbers of symbols are spread evenly, and
-/// bisects now and then for those that are not.
-pub(super) fn lower_bound(
-    mut lo: usize,
-    mut hi: usize,
-    wanted: u64,
-    key: impl Fn(usize) -> u64,
-) -> usize {
+/// bisects now and then for those that are not. Every round reads one key, as each may be a wait for memory.
+pub(super) fn lower_bound(lo: usize, hi: usize, wanted: u64, key: impl Fn(usize) -> u64) -> usize {
+    if lo >= hi {
+        return lo;
+    }
+    // Less than what is wanted is the key of the one, and not less that of the other.
+    let (mut below, mut least) = (lo, key(lo));
+    if wanted <= least {
+        return lo;
+    }
+    let (mut above, mut most) = (hi - 1, key(hi - 1));
+    if wanted > most {
+        return hi;
+    }
     let mut round = 0_u32;
-    while lo < hi {
-        let middle = if hi - lo > 8 && round % 3 != 2 {
-            let (first, last) = (key(lo), key(hi - 1));
-            if wanted <= first {
-                return lo;
-            }
-            if wanted > last {
-                return hi;
-            }
-            let share = u128::from(wanted - first) * (hi - 1 - lo) as u128;
-            // Between two keys of which the second is larger, so the divisor is not 0 and the
-            // quotient no more than the distance.
-            lo + (share / u128::from(last - first)) as usize
-        } else {
-            lo + (hi - lo) / 2
+    while above - below > 1 {
+        let n = above - below;
+        let step = match n > 8 && round % 3 != 2 {
+            true => share(wanted - least, most - least, n).clamp(1, n - 1),
+            false => n / 2,
         };
-        if key(middle) < wanted {
-            lo = middle + 1;
+        let held = key(below + step);
+        if held < wanted {
+            (below, least) = (below + step, held);
         } else {
-            hi = middle;
+            (above, most) = (below + step, held);
         }
         round += 1;
     }
-    lo
+    above
+}
+
+/// Returns about the share of a length that one number is of another, which is not 0.
+fn share(part: u64, whole: u64, length: usize) -> usize {
+    // Of both the highest bits of 32, so that no product is too large for a word: `length` is below 2³².
+    let shift = 32_u32.saturating_sub(whole.leading_zeros());
+    ((part >> shift) * length as u64 / (whole >> shift)) as usize
 }
 
 /// Finds what [`lower_bound`] finds in `0..len`, for keys that are spread evenly over all numbers, from a

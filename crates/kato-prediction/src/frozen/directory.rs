@@ -83,9 +83,14 @@ impl<'a> DirectoryView<'a> {
         self.offsets.range(idx)
     }
 
-    /// Returns the list of a key's place, with signatures of this shape.
-    pub(super) fn list(self, idx: usize, shape: Option<SignatureShape>) -> RankList<'a> {
-        RankList::new(self.content, self.offsets.range(idx), shape)
+    /// Returns the list of a key's place, of ranks of so many bytes and with signatures of this shape.
+    pub(super) fn list(
+        self,
+        idx: usize,
+        rank_bytes: usize,
+        shape: Option<SignatureShape>,
+    ) -> RankList<'a> {
+        RankList::new(self.content, self.offsets.range(idx), rank_bytes, shape)
     }
 }
 

@@ -16,7 +16,8 @@ use super::layout::{
 };
 use super::lists::RankList;
 use super::numbers::{NumbersView, PackedNumbers};
-use super::signature::SignatureShape;
+use super::packed::rank_bytes;
+use super::signature::{LONGEST_UNSIGNED_LIST, SignatureShape};
 use crate::SymbolId;
 use crate::page_class::PageClass;
 use crate::symbols::SymbolCount;
@@ -80,7 +81,8 @@ pub(crate) struct Class {
     held: [usize; 2],
     first: [usize; 2],
     pairs: [usize; 2],
-    least_pair_list: usize,
+    /// Patterns that hold a symbol, from which on its pairs are listed.
+    pub(crate) least_pair_list: usize,
     held_shape: Option<SignatureShape>,
     pair_shape: Option<SignatureShape>,
 }
@@ -335,6 +337,7 @@ impl FrozenIndex {
     pub(crate) fn reader(&self) -> Reader<'_> {
         Reader {
             index: self,
+            rank_bytes: rank_bytes(self.n_patterns.into()),
             names: self.names.view(),
             offsets: self.symbol_offsets.view(),
             symbols: self.symbols.view(),
@@ -487,6 +490,8 @@ impl FrozenIndex {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reader<'a> {
     index: &'a FrozenIndex,
+    /// Bytes of a rank in lists.
+    rank_bytes: usize,
     names: View<'a>,
     offsets: NumbersView<'a>,
     symbols: View<'a>,
@@ -544,6 +549,12 @@ impl<'a> Reader<'a> {
     pub(crate) fn will_read_ranges(&self, ranks: &[u32]) {
         self.offsets
             .will_read(ranks.iter().map(|&rank| rank as usize));
+    }
+
+    /// Replaces `out` by the [`range`](Self::range)s of patterns.
+    pub(crate) fn read_ranges(&self, ranks: &[u32], out: &mut Vec<(usize, usize)>) {
+        let ranks = ranks.iter().map(|&rank| rank as usize);
+        self.offsets.read_ranges(ranks, out);
     }
 
     /// Says that the symbols of these ranges will soon be read.
@@ -625,13 +636,29 @@ impl<'a> Reader<'a> {
     pub(crate) fn held(&self, class: &Class, id: SymbolId) -> Option<RankList<'a>> {
         let number = self.number(id)?;
         let key = self.held.find(class.held, number)?;
-        Some(self.held.list(key, class.held_shape))
+        Some(self.held.list(key, self.rank_bytes, class.held_shape))
     }
 
-    /// Returns the patterns of a class that begin with a symbol.
-    pub(crate) fn first(&self, class: &Class, id: SymbolId) -> Option<RankList<'a>> {
-        let number = self.number(id)?;
-        Some(self.first.list(self.first.find(class.first, number)?, None))
+    /// Returns patterns of a class among which are all that begin with a symbol, and whether they are no others.
+    pub(crate) fn first(&self, class: &Class, id: SymbolId) -> Option<(RankList<'a>, bool)> {
+        let held = self.held(class, id)?;
+        if held.len() <= LONGEST_UNSIGNED_LIST {
+            // Where few hold it, those that begin with it are not listed.
+            return Some((held, false));
+        }
+        let key = self.first.find(class.first, self.number(id)?)?;
+        Some((self.first.list(key, self.rank_bytes, None), true))
+    }
+
+    /// Keeps those of some patterns that begin with a symbol.
+    pub(crate) fn retain_beginning(&self, ranks: &mut Vec<u32>, id: SymbolId) {
+        let mut first = Vec::new();
+        ranks.retain(|&rank| {
+            let (start, len) = self.range(rank);
+            first.clear();
+            self.append_symbols((start, len.min(1)), &mut first);
+            first == [id]
+        });
     }
 
     /// Says that [`pair`](Self::pair)s of a class that begin with a symbol will soon be looked up.
@@ -643,8 +670,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns patterns of a class among which are all that have two symbols as neighbours; `None`
-    /// if there are none.
+    /// Returns the patterns of a class that have two symbols as neighbours, of which both are held by as many
+    /// that their pairs are listed; `None` if there are none.
     pub(crate) fn pair(
         &self,
         class: &Class,
@@ -652,18 +679,10 @@ impl<'a> Reader<'a> {
         second: SymbolId,
     ) -> Option<RankList<'a>> {
         let (a, b) = (self.number(first)?, self.number(second)?);
-        if let Some(key) = self.pair_keys.find(class.pairs, a) {
-            let (start, len) = self.pair_keys.range(key);
-            let part = [start, start.saturating_add(len)];
-            return Some(self.pairs.list(self.pairs.find(part, b)?, class.pair_shape));
-        }
-        // The followers of symbols that few patterns hold are not listed: those few are looked at.
-        let held = self.held(class, first)?;
-        match held.len() < class.least_pair_list {
-            true => Some(held),
-            // Nothing follows it, or it would be listed.
-            false => None,
-        }
+        let (start, len) = self.pair_keys.range(self.pair_keys.find(class.pairs, a)?);
+        let part = [start, start.saturating_add(len)];
+        let follower = self.pairs.find(part, b)?;
+        Some(self.pairs.list(follower, self.rank_bytes, class.pair_shape))
     }
 
     /// Returns the number that stands for a symbol in the columns; `None` if it is not one of the node's.

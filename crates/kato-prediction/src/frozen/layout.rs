@@ -57,17 +57,18 @@ pub enum Column {
     /// By class and symbol: the ranks of the patterns that hold it, ascending and packed; in the lowest node
     /// with the [signature](super::SignatureShape) of each, if its class has some.
     HeldLists,
-    /// For each class, the numbers of the symbols that patterns of the class begin with, ascending.
+    /// For each class, the numbers of the symbols that patterns of the class begin with and that more than
+    /// [`LONGEST_UNSIGNED_LIST`](super::LONGEST_UNSIGNED_LIST) of them hold, ascending.
     FirstKeys,
     /// Where their lists begin, in bytes.
     FirstStarts,
     /// By class and symbol: the ranks of the patterns that begin with it, ascending and packed.
     FirstLists,
-    /// For each class, the numbers of the symbols whose followers are listed, ascending.
+    /// For each class, the numbers of the symbols of which followers are listed, ascending.
     PairKeys,
     /// Where their followers begin, in followers.
     PairKeyStarts,
-    /// By class and symbol: the numbers of the symbols that follow it, ascending.
+    /// By class and symbol: the numbers of the symbols that follow it and whose pairs are listed, ascending.
     PairFollowers,
     /// By follower: where the lists begin, in bytes.
     PairStarts,
@@ -193,20 +194,21 @@ pub struct ClassLayout {
     pub first: [u64; 2],
     /// Its part of [`Column::PairKeys`].
     pub pairs: [u64; 2],
-    /// Patterns that hold a symbol from which on its followers are listed.
+    /// Patterns that hold a symbol from which on its pairs with others of as many are listed: of fewer, those
+    /// that hold it are looked at.
     pub least_pair_list: u64,
 }
 
 impl ClassLayout {
     /// Creates a class without symbols.
     #[must_use]
-    pub const fn new(class: ClassKey, least_pair_list: u64) -> Self {
+    pub const fn new(class: ClassKey) -> Self {
         Self {
             class,
             held: [0; 2],
             first: [0; 2],
             pairs: [0; 2],
-            least_pair_list,
+            least_pair_list: 0,
         }
     }
 }

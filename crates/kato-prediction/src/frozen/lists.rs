@@ -41,10 +41,11 @@ impl<'a> RankList<'a> {
     pub(super) fn new(
         column: View<'a>,
         range: (usize, usize),
+        rank_bytes: usize,
         shape: Option<SignatureShape>,
     ) -> Self {
         let signature_bytes = shape.map_or(0, |_| SIGNATURE_BYTES);
-        let ranks = PackedRanks::new(column, range, signature_bytes);
+        let ranks = PackedRanks::new(column, range, rank_bytes, signature_bytes);
         Self {
             column,
             ranks,
@@ -56,6 +57,11 @@ impl<'a> RankList<'a> {
 
     pub(crate) const fn len(&self) -> usize {
         self.len
+    }
+
+    /// Returns the number of ranks of the list that this is a part of.
+    pub(crate) const fn len_of_whole(&self) -> usize {
+        self.ranks.len()
     }
 
     /// Returns how the signatures are laid out; `None` if there are none.
@@ -211,18 +217,19 @@ impl ListCursor<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frozen::packed::pack;
+    use crate::frozen::packed::{pack, rank_bytes};
     use crate::frozen::{Damage, checked};
 
     impl RankList<'static> {
         /// Makes a list of its own, which lives as long as the process.
         pub(crate) fn of_ranks(ranks: &[u32]) -> Self {
             let mut bytes = Vec::new();
-            pack(ranks, &mut bytes);
+            let rank_bytes = rank_bytes(ranks.last().map_or(0, |&last| u64::from(last) + 1));
+            pack(ranks, rank_bytes, &mut bytes);
             let n_bytes = bytes.len();
             let damage = Damage::default();
             let column = Box::leak(Box::new(checked(bytes, &damage)));
-            let list = Self::new(column.view(), (0, n_bytes), None);
+            let list = Self::new(column.view(), (0, n_bytes), rank_bytes, None);
             assert!(!damage.is_found());
             list
         }

@@ -31,6 +31,9 @@ const MASK: u64 = (1 << 48) - 1;
 /// Most bits of a distance: with those before it in its first byte they are in one word.
 const MOST_BITS: usize = 56;
 
+/// Bytes that two distances are in, from the first byte of the first on.
+const TWO: usize = 16;
+
 /// Numbers that are packed block by block.
 #[cfg(any(test, feature = "disk"))]
 #[derive(Debug, Default)]
@@ -156,11 +159,35 @@ impl NumbersView<'_> {
     /// length 0 where they contradict each other.
     #[inline]
     pub(super) fn range(self, idx: usize) -> (usize, usize) {
-        let (block, next) = (self.block(idx), idx.wrapping_add(1));
-        let start = self.number(block, idx);
-        let end = match next.is_multiple_of(BLOCK_NUMBERS) {
-            true => self.get(next),
-            false => self.number(block, next),
+        self.range_in(self.block(idx), idx)
+    }
+
+    /// Replaces `out` by the ranges of things. What each waits for, memory brings for all at once, and a disk,
+    /// too.
+    pub(super) fn read_ranges(
+        self,
+        idxs: impl Iterator<Item = usize> + Clone,
+        out: &mut Vec<(usize, usize)>,
+    ) {
+        let heads = idxs.clone().map(|idx| (self.head(idx), HEAD));
+        self.column.will_read(heads);
+        let blocks: Vec<(Block, usize)> = idxs.map(|idx| (self.block(idx), idx)).collect();
+        let distances = blocks
+            .iter()
+            .map(|(block, idx)| (block.bit_of(*idx) / 8, TWO));
+        self.column.will_read(distances);
+        out.clear();
+        let blocks = blocks.into_iter();
+        out.extend(blocks.map(|(block, idx)| self.range_in(block, idx)));
+    }
+
+    /// Returns the range of a thing whose number is in a block.
+    #[inline]
+    fn range_in(self, block: Block, idx: usize) -> (usize, usize) {
+        let next = idx.wrapping_add(1);
+        let [start, end] = match next.is_multiple_of(BLOCK_NUMBERS) {
+            true => [self.number(block, idx), self.get(next)],
+            false => self.two(block, idx),
         };
         let place = usize::try_from(start).unwrap_or(usize::MAX);
         match end.checked_sub(start).map(usize::try_from) {
@@ -178,7 +205,7 @@ impl NumbersView<'_> {
             .will_read(idxs.clone().map(|idx| (self.head(idx), HEAD)));
         self.column.will_read(idxs.map(|idx| {
             let block = self.block(idx);
-            (block.bit_of(idx) / 8, size_of::<[u64; 2]>())
+            (block.bit_of(idx) / 8, TWO)
         }));
     }
 
@@ -214,6 +241,22 @@ impl NumbersView<'_> {
             return Block { n_bits: 0, ..block };
         }
         block
+    }
+
+    /// Returns a number of a block and the one after it, which is in the block as well.
+    #[inline]
+    fn two(self, block: Block, idx: usize) -> [u64; 2] {
+        let line = block.base + block.slope * (idx % BLOCK_NUMBERS) as u64;
+        let [first, second] = match block.n_bits {
+            0 => [0; 2],
+            n_bits => {
+                let bit = block.bit_of(idx);
+                // The heads are behind the distances, so as much can be read of the last as well.
+                let bits = u128::from_le_bytes(self.column.array(bit / 8)) >> (bit % 8);
+                [bits, bits >> n_bits].map(|bits| bits as u64 & ((1 << n_bits) - 1))
+            }
+        };
+        [line + first, line + block.slope + second].map(|number| number & MASK)
     }
 
     /// Returns a number of a block.

@@ -1,10 +1,12 @@
-//! Ascending ranks as bytes: the gaps between them, each in as many bits as the largest takes.
+//! Ascending ranks as bytes: few as they are, others as the gaps between them, each in as many bits as the
+//! largest takes.
 //!
-//! The bytes of a list are: the number of ranks (LEB128); the bits of a gap (a byte); the first rank of every
-//! [`BLOCK_RANKS`] (4 bytes each); and the gaps, from the lowest bits of the first byte on. A gap is how many
-//! numbers lie between a rank and the one before it in its block. A list with signatures goes on with them, 4
-//! bytes each; only [long ones](LONGEST_UNSIGNED_LIST) have some. Of a single rank there are only these 4 bytes:
-//! the bytes of a list tell.
+//! A rank has as many bytes as [all of the node need](rank_bytes). Up to [`FEW_RANKS`] are written one after the
+//! other. The bytes of a longer list, of which there are more, are: the number of ranks (LEB128); the bits of a
+//! gap (a byte); the first rank of every [`BLOCK_RANKS`]; and the gaps, from the lowest bits of the first byte
+//! on. A gap is how many numbers lie between a rank and the one before it in its block. A list with signatures
+//! goes on with them, 4 bytes each; only [long ones](LONGEST_UNSIGNED_LIST) have some. What a list of more lacks
+//! to be longer than one of few is filled with zeros.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -22,16 +24,35 @@ use super::signature::LONGEST_UNSIGNED_LIST;
 /// Ranks that can be read without those before them.
 pub(super) const BLOCK_RANKS: usize = 128;
 
+/// Ranks of a list that are written as they are, at most.
+const FEW_RANKS: usize = 4;
+
 /// Bytes before the first ranks, at most.
 const MOST_HEAD_BYTES: usize = 6;
 
-/// Appends ascending ranks to bytes.
+/// Returns the bytes of a rank in the lists of so many patterns.
+pub(crate) const fn rank_bytes(n_patterns: u64) -> usize {
+    match n_patterns {
+        0..=0x1_0000 => 2,
+        0x1_0001..=0x100_0000 => 3,
+        _ => 4,
+    }
+}
+
+/// Returns the fewest bytes of a list of more than a few ranks.
+const fn least_bytes(rank_bytes: usize) -> usize {
+    FEW_RANKS * rank_bytes + 1
+}
+
+/// Appends ascending ranks to bytes, of so many each.
 #[cfg(any(test, feature = "disk"))]
-pub(crate) fn pack(ranks: &[u32], out: &mut Vec<u8>) {
-    if let [rank] = ranks {
-        out.extend(rank.to_le_bytes());
+pub(crate) fn pack(ranks: &[u32], rank_bytes: usize, out: &mut Vec<u8>) {
+    let append = |rank: u32, out: &mut Vec<u8>| out.extend(&rank.to_le_bytes()[..rank_bytes]);
+    if ranks.len() <= FEW_RANKS {
+        ranks.iter().for_each(|&rank| append(rank, out));
         return;
     }
+    let start = out.len();
     let mut rest = ranks.len();
     while rest >= 0x80 {
         out.push(rest as u8 | 0x80);
@@ -44,8 +65,9 @@ pub(crate) fn pack(ranks: &[u32], out: &mut Vec<u8>) {
         .max()
         .map_or(0, |gap| u32::BITS - gap.leading_zeros());
     out.push(width as u8);
-    out.extend(blocks().flat_map(|block| block[0].to_le_bytes()));
+    blocks().for_each(|block| append(block[0], out));
     bits::append(gaps().map(u64::from), width, out);
+    out.resize(out.len().max(start + least_bytes(rank_bytes)), 0);
 }
 
 /// Packed ranks to read.
@@ -53,6 +75,7 @@ pub(crate) fn pack(ranks: &[u32], out: &mut Vec<u8>) {
 pub(super) struct PackedRanks<'a> {
     column: View<'a>,
     n_ranks: usize,
+    rank_bytes: usize,
     /// Bits of a gap.
     width: usize,
     /// Where the first ranks of blocks begin, and where the gaps do.
@@ -63,24 +86,31 @@ pub(super) struct PackedRanks<'a> {
 impl<'a> PackedRanks<'a> {
     /// Finds the parts of a list that lies in a range of bytes; there is nothing in a damaged one.
     ///
-    /// `signature_bytes` are those of a signature where the list is long; 0 without any.
+    /// `rank_bytes` are those of a rank, and `signature_bytes` of a signature where the list is long; 0 without
+    /// any.
     pub(super) fn new(
         column: View<'a>,
         (start, len): (usize, usize),
+        rank_bytes: usize,
         signature_bytes: usize,
     ) -> Self {
         let nothing = Self {
             column,
             n_ranks: 0,
+            rank_bytes,
             width: 0,
             firsts: start,
             gaps: start,
         };
-        if len == 4 {
+        if len < least_bytes(rank_bytes) {
+            if !len.is_multiple_of(rank_bytes) {
+                column.raise_damage();
+                return nothing;
+            }
             return Self {
-                n_ranks: 1,
+                n_ranks: len / rank_bytes,
                 // A damaged offset may be any number.
-                gaps: start.saturating_add(4),
+                gaps: start.saturating_add(len),
                 ..nothing
             };
         }
@@ -99,7 +129,7 @@ impl<'a> PackedRanks<'a> {
             n_ranks,
             width: usize::from(width),
             firsts,
-            gaps: firsts + n_ranks.div_ceil(BLOCK_RANKS) * 4,
+            gaps: firsts + n_ranks.div_ceil(BLOCK_RANKS).saturating_mul(rank_bytes),
             ..nothing
         };
         let signature_bytes = match n_ranks > LONGEST_UNSIGNED_LIST {
@@ -109,7 +139,9 @@ impl<'a> PackedRanks<'a> {
         let end = ranks
             .signatures()
             .saturating_add(n_ranks.saturating_mul(signature_bytes));
-        if usize::from(width) > 32 || end != start.saturating_add(len) {
+        let end = end.max(start.saturating_add(least_bytes(rank_bytes)));
+        let is_few = n_ranks <= FEW_RANKS;
+        if is_few || usize::from(width) > 32 || end != start.saturating_add(len) {
             // Only a file that was written so has lists of another size than they say.
             column.raise_damage();
             return nothing;
@@ -122,15 +154,21 @@ impl<'a> PackedRanks<'a> {
         self.n_ranks
     }
 
-    /// Returns where signatures begin.
+    /// Returns whether the ranks are written as they are.
+    const fn are_few(&self) -> bool {
+        self.n_ranks <= FEW_RANKS
+    }
+
+    /// Returns where signatures begin; a list of few has none.
     pub(super) const fn signatures(&self) -> usize {
         let n_gaps = self.n_ranks - self.n_ranks.div_ceil(BLOCK_RANKS);
         self.gaps + (n_gaps * self.width).div_ceil(8)
     }
 
-    /// Returns the first rank of a block.
+    /// Returns the first rank of a block; of few ranks, any one.
     pub(super) fn first_of(&self, block: usize) -> u32 {
-        u32::from_le_bytes(self.column.array(self.firsts + block * 4))
+        let at = self.firsts + block * self.rank_bytes;
+        rank_of(self.column.slice(at, self.rank_bytes))
     }
 
     /// Returns the place of the first rank of the last block, of those from one place up to another, that does
@@ -159,6 +197,12 @@ impl<'a> PackedRanks<'a> {
     pub(super) fn read(&self, places: Range<usize>, out: &mut Vec<u32>) {
         out.clear();
         if places.is_empty() {
+            return;
+        }
+        if self.are_few() {
+            let at = self.firsts + places.start * self.rank_bytes;
+            let bytes = self.column.slice(at, places.len() * self.rank_bytes);
+            out.extend(bytes.chunks_exact(self.rank_bytes).map(rank_of));
             return;
         }
         let first = places.start / BLOCK_RANKS;
@@ -196,15 +240,29 @@ impl<'a> PackedRanks<'a> {
 
     /// Says that the ranks at places will soon be read.
     pub(super) fn will_read(&self, places: Range<usize>) {
+        if self.are_few() {
+            let len = self.n_ranks * self.rank_bytes;
+            return self.column.will_read([(self.firsts, len)]);
+        }
         let (first, end) = (places.start / BLOCK_RANKS, places.end.div_ceil(BLOCK_RANKS));
         let of_block = (BLOCK_RANKS - 1) * self.width;
         let gaps = (first * of_block / 8, ((end - first) * of_block).div_ceil(8));
         let last = self.signatures().saturating_sub(self.gaps + gaps.0);
         self.column.will_read([
-            (self.firsts + first * 4, (end - first) * 4),
+            (
+                self.firsts + first * self.rank_bytes,
+                (end - first) * self.rank_bytes,
+            ),
             (self.gaps + gaps.0, gaps.1.min(last)),
         ]);
     }
+}
+
+/// Returns up to 4 bytes as a rank.
+#[inline]
+fn rank_of(bytes: &[u8]) -> u32 {
+    let bytes = bytes.iter().rev();
+    bytes.fold(0, |rank, &byte| rank << 8 | u32::from(byte))
 }
 
 /// Returns up to 8 bytes as a number.

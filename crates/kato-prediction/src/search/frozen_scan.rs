@@ -244,9 +244,14 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
     fn take_step(&mut self, scan: &mut ClassScan<'s>, step: Step) -> Result<(), Cancelled> {
         let uses_pairs = self.uses_pairs(&scan.bounds);
         if uses_pairs && step.n_pairs.0 > 0 && scan.pairs.is_none() {
-            let lists =
-                Lists::of_pairs(self.reader, self.state, scan.class, &scan.ranks, self.ties);
-            scan.pairs = Some(lists);
+            scan.pairs = Some(Lists::of_pairs(
+                self.reader,
+                self.state,
+                scan.class,
+                &scan.ranks,
+                self.ties,
+                &scan.symbols,
+            ));
         }
         // Whichever have fewer ranks that have to be walked.
         let length = |kind: Kind| {
@@ -535,13 +540,9 @@ fn offer(
 impl Batch {
     /// Reads the symbols of the patterns.
     fn read(&mut self, reader: &Reader<'_>) {
-        // In two rounds whose reads do not depend on each other, so that the processor waits for
-        // many of them at once.
-        // Before each round a disk is told, where the index was not read before.
-        reader.will_read_ranges(&self.ranks);
-        self.ranges.clear();
-        self.ranges
-            .extend(self.ranks.iter().map(|&rank| reader.range(rank)));
+        // In rounds whose reads do not depend on each other, so that the processor waits for many of them at
+        // once. Before each a disk is told, where the index was not read before.
+        reader.read_ranges(&self.ranks, &mut self.ranges);
         reader.will_read_symbols(&self.ranges);
         self.symbols.clear();
         self.ends.clear();

@@ -54,7 +54,7 @@ type Pattern = (String, Vec<String>, Vec<usize>, u64);
 fn the_document_describes_every_byte() {
     let dir = tempfile::tempdir().unwrap();
     let kb = dir.path().join("kb");
-    // Enough of one pair that its followers are listed, some blocks of ranks, and one of everything unusual.
+    // Enough of some pairs that they are listed, blocks of ranks, and one of everything unusual.
     let mut lessons: Vec<(Vec<Event>, usize)> = (0..300)
         .map(|n| (events(&format!("the cat {n} sat on")), 1))
         .collect();
@@ -172,7 +172,7 @@ fn read(dir: &Path) -> Vec<Node> {
     let (body, trailer) = text.trim_end().rsplit_once('\n').unwrap();
     assert_eq!(trailer, format!("crc32 {:08x}", crc32(body.as_bytes())));
     let header: Value = serde_json::from_str(body).unwrap();
-    assert_eq!(header["format_version"], 5);
+    assert_eq!(header["format_version"], 6);
     assert_eq!(
         PathBuf::from(header["content"].as_str().unwrap()),
         dir.file_name().unwrap()
@@ -337,8 +337,16 @@ impl Node {
                 held_by[symbol as usize] += list.len() as u64;
             }
             let least = class["least_pair_list"].as_u64().unwrap() as usize;
-            pairs.retain(|symbol, _| held[symbol].len() >= least);
+            pairs.retain(|first, followers| {
+                followers.retain(|second, _| {
+                    [first, second]
+                        .iter()
+                        .all(|symbol| held[symbol].len() >= least)
+                });
+                !followers.is_empty()
+            });
             assert_eq!(ranks(self.lists(class, "held")), held);
+            first.retain(|symbol, _| held[symbol].len() > 128);
             assert_eq!(ranks(self.lists(class, "first")), first);
             let found = self.pairs(class).into_iter();
             assert!(
@@ -455,7 +463,12 @@ impl Node {
     ) -> Vec<List> {
         let offsets = self.offsets(&format!("{kind}_starts"), n_lists);
         let bytes = &self.columns[&*format!("{kind}_lists")];
-        part.map(|at| unpack(&bytes[offsets[at]..offsets[at + 1]], is_signed))
+        let rank_bytes = match self.number("n_patterns") {
+            0..=65_536 => 2,
+            65_537..=16_777_216 => 3,
+            _ => 4,
+        };
+        part.map(|at| unpack(&bytes[offsets[at]..offsets[at + 1]], rank_bytes, is_signed))
             .collect()
     }
 }
@@ -464,18 +477,19 @@ impl Node {
 type List = (Vec<u64>, Vec<u64>);
 
 /// Unpacks a list.
-fn unpack(bytes: &[u8], is_signed: bool) -> List {
-    if bytes.len() == 4 {
-        return (numbers(bytes, 4), Vec::new());
+fn unpack(bytes: &[u8], rank_bytes: usize, is_signed: bool) -> List {
+    if bytes.len() <= 4 * rank_bytes {
+        assert!(!bytes.is_empty());
+        return (numbers(bytes, rank_bytes), Vec::new());
     }
     let n_length = bytes.iter().position(|&byte| byte < 0x80).unwrap() + 1;
     let length = bytes[..n_length].iter().rev();
     let n_ranks = length.fold(0, |n, &byte| n << 7 | usize::from(byte & 0x7F));
     let width = usize::from(bytes[n_length]);
-    let (firsts, rest) = bytes[n_length + 1..].split_at(n_ranks.div_ceil(128) * 4);
+    let (firsts, rest) = bytes[n_length + 1..].split_at(n_ranks.div_ceil(128) * rank_bytes);
     let n_gap_bits = (n_ranks - n_ranks.div_ceil(128)) * width;
     let (gaps, signatures) = rest.split_at(n_gap_bits.div_ceil(8));
-    let firsts = numbers(firsts, 4);
+    let firsts = numbers(firsts, rank_bytes);
     let (mut ranks, mut n_gaps) = (Vec::new(), 0);
     for nth in 0..n_ranks {
         if nth % 128 == 0 {
@@ -485,9 +499,12 @@ fn unpack(bytes: &[u8], is_signed: bool) -> List {
             n_gaps += 1;
         }
     }
-    assert!(n_ranks > 1);
+    assert!(n_ranks > 4);
     let signature_bytes = if is_signed && n_ranks > 128 { 4 } else { 0 };
-    assert_eq!(signatures.len(), n_ranks * signature_bytes);
+    let (signatures, filling) = signatures.split_at(n_ranks * signature_bytes);
+    let n_other = bytes.len() - filling.len();
+    assert_eq!(bytes.len(), n_other.max(4 * rank_bytes + 1));
+    assert!(filling.iter().all(|&byte| byte == 0));
     (ranks, numbers(signatures, 4))
 }
 

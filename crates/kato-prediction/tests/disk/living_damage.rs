@@ -15,7 +15,7 @@ use kato_engine::{Engine, EngineError, EngineOptions, SessionConfig};
 use kato_model::PatternName;
 use kato_store::EmbeddedStore;
 
-use crate::damage::{TEXTS, check, index_dir, small, wipe_segments};
+use crate::damage::{TEXTS, check, index_dir, small, wipe_segments, with_all_lists};
 use crate::support::{build, engines, events, learning_engines};
 
 /// Something that is done to a file while it is mapped.
@@ -105,7 +105,7 @@ fn ask_all(engine: &Engine) -> Option<EngineError> {
 
 #[test]
 fn whatever_is_done_to_a_column_changes_no_answer() {
-    let (_dir, kb) = small();
+    let (_dir, kb) = with_all_lists();
     build(&kb);
     let dir = index_dir(&kb);
     let mut n_done = 0;

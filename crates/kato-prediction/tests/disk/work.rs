@@ -35,11 +35,15 @@ fn work(index: &PatternIndex, states: &[Vec<Event>], config: &PredictionConfig) 
 }
 
 #[test]
+#[cfg_attr(
+    not(debug_assertions),
+    ignore = "an index that is not for tests lists fewer pairs"
+)]
 fn a_search_reads_no_more_than_it_did() {
     let mut random = SplitMix64::from_seed(20);
     let dir = tempfile::tempdir().unwrap();
     let kb = dir.path().join("kb");
-    let part: Vec<(Vec<Event>, usize)> = (0..4_000).map(|_| (pattern(&mut random), 1)).collect();
+    let part: Vec<(Vec<Event>, usize)> = (0..20_000).map(|_| (pattern(&mut random), 1)).collect();
     teach(&kb, std::slice::from_ref(&part));
     let disk = PatternIndex::over(Arc::clone(&build(&kb).nodes().next().unwrap().unwrap()));
     let mut memory = PatternIndex::new();
@@ -47,7 +51,7 @@ fn a_search_reads_no_more_than_it_did() {
         memory.learn(events).unwrap();
     }
     memory.seal();
-    let states: Vec<Vec<Event>> = (0..150)
+    let states: Vec<Vec<Event>> = (0..40)
         .map(|number| {
             let mut state = pattern(&mut random);
             state.truncate(2 + number % 9);
@@ -55,15 +59,15 @@ fn a_search_reads_no_more_than_it_did() {
         })
         .collect();
     // Listed, read and scored by generation, whose rules leave unlike numbers of patterns in play; a change
-    // that lowers them writes the lower ones here. On the disk short lists have no
-    // signatures, and what they list is read.
+    // that lowers them writes the lower ones here. On the disk lists of many patterns that are
+    // short have signatures, by which a part of what they list is passed over.
     let expected = [
-        (V3_10, 0.0, [0, 53_689, 53_689], [925_950, 925_950, 40_061]),
-        (V3_10, 0.1, [0, 53_621, 53_621], [907_104, 907_104, 39_807]),
-        (V3_10, 0.5, [0, 26_048, 26_048], [705_155, 705_155, 20_456]),
-        (V6, 0.0, [0, 55_692, 55_692], [925_669, 925_669, 40_434]),
-        (V6, 0.1, [0, 55_401, 55_401], [904_731, 904_731, 40_173]),
-        (V6, 0.5, [0, 26_159, 26_159], [706_150, 706_150, 20_599]),
+        (V3_10, 0.0, [0, 16_235, 16_235], [163_181, 130_470, 8_446]),
+        (V3_10, 0.1, [0, 16_187, 16_187], [160_533, 127_776, 8_390]),
+        (V3_10, 0.5, [0, 14_402, 14_402], [252_921, 130_048, 8_834]),
+        (V6, 0.0, [0, 18_053, 18_053], [171_067, 136_416, 9_084]),
+        (V6, 0.1, [0, 18_005, 18_005], [168_591, 133_894, 9_041]),
+        (V6, 0.5, [0, 14_414, 14_414], [249_568, 130_146, 8_310]),
     ];
     let found = expected.map(|(generation, recall_threshold, _, _)| {
         let config = PredictionConfig {

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::frozen::{Column, LONGEST_UNSIGNED_LIST, NodeLayout, SignatureShape, pack};
+use crate::frozen::{Column, LONGEST_UNSIGNED_LIST, NodeLayout, SignatureShape, pack, rank_bytes};
 
 use super::BuildOptions;
 use super::columns::{ColumnWriter, NumberWriter, WrittenColumn};
-use super::node::{ClassBuild, LEAST_PAIR_LIST};
+use super::node::ClassBuild;
 use super::postings::{BUCKETS, Posting, PostingClass, Postings};
 use super::shapes::Shapes;
 use crate::disk::IndexFileError;
@@ -85,22 +85,32 @@ impl ListBuilder<'_> {
         let n_below = usize::try_from(self.layout.n_below).unwrap_or(usize::MAX);
         let mut by_text = vec![0_u32; n_texts];
         let mut children = Bits::default();
-        // By class, the symbols whose followers are listed.
+        // By class, the symbols whose pairs are listed.
         let mut has_pairs = vec![Bits::default(); self.order.len()];
-        self.write_lists(ListKind::Held, |class, symbol, n_patterns| {
+        // And those that many patterns hold: of others, who asks for what begins with them looks at all.
+        let mut has_first = has_pairs.clone();
+        let least = self.order.iter();
+        let least = least.map(|&number| self.classes[usize::from(number)].layout.least_pair_list);
+        let least: Vec<u64> = least.collect();
+        let all = |_: usize, _: u32| true;
+        self.write_lists(ListKind::Held, all, |class, symbol, n_patterns| {
             match (symbol as usize).checked_sub(n_below) {
                 Some(text) => {
                     by_text[text] += u32::try_from(n_patterns).unwrap_or(u32::MAX);
                 }
                 None => children.insert(symbol),
             }
-            if n_patterns as u64 >= LEAST_PAIR_LIST {
+            if n_patterns as u64 >= least[class] {
                 has_pairs[class].insert(symbol);
+            }
+            if n_patterns > LONGEST_UNSIGNED_LIST {
+                has_first[class].insert(symbol);
             }
         })?;
         let half = self.layout.n_patterns / 2;
         self.options.progress.add(half);
-        self.write_lists(ListKind::First, |_, _, _| {})?;
+        let is_long = |class: usize, symbol: u32| has_first[class].contains(symbol);
+        self.write_lists(ListKind::First, is_long, |_, _, _| {})?;
         let n_followers = self.write_pairs(&has_pairs)?;
         self.options.progress.add(self.layout.n_patterns - half);
         Ok(Counted {
@@ -112,10 +122,11 @@ impl ListBuilder<'_> {
         })
     }
 
-    /// Writes the lists of single symbols, and tells of each its class, symbol and length.
+    /// Writes the lists of single symbols that are wanted, and tells of each its class, symbol and length.
     fn write_lists(
         &mut self,
         kind: ListKind,
+        is_wanted: impl Fn(usize, u32) -> bool + Sync,
         mut tell: impl FnMut(usize, u32, usize),
     ) -> Result<(), IndexFileError> {
         let [keys, starts, lists] = match kind {
@@ -125,7 +136,7 @@ impl ListBuilder<'_> {
         let mut out = DirectoryWriter::create(self.dir, self.node_idx, [keys, starts])?;
         let mut list_out = ListWriter::create(self, lists)?;
         let shapes = self.signature_shapes(kind);
-        let postings = self.postings(kind, &shapes, |_, _| true);
+        let postings = self.postings(kind, &shapes, is_wanted);
         postings.for_each_bucket(|class, postings| {
             for list in postings.chunk_by(|a, b| a.first() == b.first()) {
                 self.options.cancel.check()?;
@@ -149,7 +160,7 @@ impl ListBuilder<'_> {
         Ok(())
     }
 
-    /// Writes the lists of pairs, of the symbols that have some, and returns the number of followers.
+    /// Writes the lists of pairs of symbols that both have some, and returns the number of followers.
     fn write_pairs(&mut self, has_pairs: &[Bits]) -> Result<u64, IndexFileError> {
         let keys = [Column::PairKeys, Column::PairKeyStarts];
         let mut out = DirectoryWriter::create(self.dir, self.node_idx, keys)?;
@@ -260,6 +271,7 @@ impl ListBuilder<'_> {
 struct ListWriter {
     column: ColumnWriter,
     n_bytes: u64,
+    rank_bytes: usize,
     ranks: Vec<u32>,
     bytes: Vec<u8>,
 }
@@ -269,6 +281,7 @@ impl ListWriter {
         Ok(Self {
             column: ColumnWriter::create(of.dir, of.node_idx, column)?,
             n_bytes: 0,
+            rank_bytes: rank_bytes(of.layout.n_patterns),
             ranks: Vec::new(),
             bytes: Vec::new(),
         })
@@ -279,7 +292,7 @@ impl ListWriter {
         self.ranks.clear();
         self.ranks.extend(list.iter().map(|posting| posting.rank()));
         self.bytes.clear();
-        pack(&self.ranks, &mut self.bytes);
+        pack(&self.ranks, self.rank_bytes, &mut self.bytes);
         if has_signatures && list.len() > LONGEST_UNSIGNED_LIST {
             let signatures = list.iter().map(|posting| posting.signature().to_le_bytes());
             self.bytes.extend(signatures.flatten());

@@ -6,7 +6,8 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use crate::frozen::{
-    ClassKey, ClassLayout, Column, LARGE_FREQUENCY, LONGEST_UNSIGNED_LIST, NodeLayout,
+    ClassKey, ClassLayout, Column, LARGE_FREQUENCY, LONGEST_SIGNED, LONGEST_UNSIGNED_LIST,
+    NodeLayout,
 };
 use foldhash::HashMap;
 use kato_store::visit::VisitedPattern;
@@ -20,14 +21,35 @@ use super::shapes::{MARK_EVERY, Mark, Shapes};
 use crate::disk::IndexFileError;
 use crate::disk::files::{NodeHeader, column_path};
 
-/// Patterns that hold a symbol, from which on its followers are listed: fewer are looked at.
-pub(super) const LEAST_PAIR_LIST: u64 = LONGEST_UNSIGNED_LIST as u64;
+/// Patterns of a class that hold a symbol, from which on its pairs are listed, where lists have signatures: a
+/// walk along fewer takes microseconds. Few in builds for tests, so that tests see some.
+const LEAST_SIGNED: u64 = if cfg!(debug_assertions) {
+    LONGEST_UNSIGNED_LIST as u64
+} else {
+    1 << 10
+};
+
+/// Patterns of a class for each of those: where there are many, a question takes longer anyway, and most symbols
+/// are held by more.
+const CLASS_SHARE: u64 = 1 << 11;
 
 /// A class of patterns, as far as it was seen.
 pub(super) struct ClassBuild {
     pub(super) layout: ClassLayout,
     /// The one length of all members, if there is just one.
     pub(super) length: Option<usize>,
+    n_patterns: u64,
+}
+
+impl ClassBuild {
+    /// Settles of how many patterns that hold a symbol its pairs are listed.
+    fn settle(&mut self, has_signatures: bool) {
+        self.layout.least_pair_list = match has_signatures {
+            true => LEAST_SIGNED.max(self.n_patterns / CLASS_SHARE),
+            // All of them are read.
+            false => LONGEST_UNSIGNED_LIST as u64,
+        };
+    }
 }
 
 /// A node whose patterns are being written.
@@ -242,10 +264,12 @@ impl NodeBuilder {
         let number = *self.class_numbers.entry(key).or_insert(next);
         if usize::from(number) == self.classes.len() {
             self.classes.push(ClassBuild {
-                layout: ClassLayout::new(key, LEAST_PAIR_LIST),
+                layout: ClassLayout::new(key),
                 length: (key.shortest <= 32).then_some(symbols.len()),
+                n_patterns: 0,
             });
         }
+        self.classes[usize::from(number)].n_patterns += 1;
         let mut shape = [0; 6];
         shape[..2].copy_from_slice(&number.to_le_bytes());
         // As many as the symbols of a record, which 32 bits count.
@@ -279,6 +303,10 @@ impl NodeBuilder {
             (Column::EventLengths, self.event_lengths.finish()?),
         ] {
             self.written.insert(column, written);
+        }
+        for class in &mut self.classes {
+            let length = class.length.unwrap_or(usize::MAX);
+            class.settle(self.layout.n_below == 0 && length <= LONGEST_SIGNED);
         }
         let order = class_order(&self.classes);
         let symbols_path = column_path(&self.dir, self.node_idx, Column::Symbols);

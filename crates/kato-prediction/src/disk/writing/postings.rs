@@ -95,7 +95,8 @@ pub(super) struct Postings<'a, F> {
     /// The shift that makes a bucket's number of a symbol's.
     pub(super) shift: u32,
     pub(super) options: &'a BuildOptions,
-    /// Whether the postings of a symbol in a class are wanted, by the place of the class.
+    /// Whether the lists of a symbol in a class are wanted, by the place of the class; those of a pair if
+    /// those of both symbols are.
     pub(super) is_wanted: F,
 }
 
@@ -192,7 +193,12 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
             ListKind::Pair => symbols.len().saturating_sub(1),
         };
         for (place, &symbol) in symbols[..n_postings].iter().enumerate() {
-            if of_class.seeks(symbol) && (self.is_wanted)(of_class.place, symbol) {
+            let is_wanted = |symbol: &u32| (self.is_wanted)(of_class.place, *symbol);
+            let second = match self.kind {
+                ListKind::Pair => symbols.get(place + 1),
+                _ => None,
+            };
+            if of_class.seeks(symbol) && is_wanted(&symbol) && second.is_none_or(is_wanted) {
                 let bucket = of_class.place * BUCKETS + (symbol >> self.shift) as usize;
                 visit(bucket, place, symbol);
             }

@@ -121,7 +121,7 @@ impl Search<'_> {
         for class in reader.classes() {
             let lengths = class.class.lengths.lengths();
             let upper = potential((*lengths.start()).max(1));
-            let Some(list) = reader.first(class, self.symbol) else {
+            let Some((list, all_begin)) = reader.first(class, self.symbol) else {
                 continue;
             };
             let mut ranks = list.iter(self.ties);
@@ -136,6 +136,9 @@ impl Search<'_> {
                 if self.top.threshold().is_none() {
                     reader.will_read_found(ahead.iter().copied());
                     reader.will_read_ranges(&ahead);
+                }
+                if !all_begin {
+                    reader.retain_beginning(&mut ahead, self.symbol);
                 }
                 for &rank in &ahead {
                     self.cancel.check()?;

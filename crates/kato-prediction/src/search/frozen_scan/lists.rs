@@ -17,8 +17,8 @@ pub(super) struct Lists<'s> {
     pub(super) lists: Vec<StateList<'s>>,
     /// By place among the state's distinct symbols, the place in `lists`; unused for pairs.
     pub(super) by_symbol: Vec<Option<usize>>,
-    /// Of symbols in signatures of a shape.
-    masks: Option<(SignatureShape, Rc<Masks>)>,
+    /// Looked up when first needed.
+    masks: Option<Rc<Masks>>,
 }
 
 /// By hash of a symbol in signatures, the positions in the state of what has it.
@@ -36,7 +36,7 @@ pub(super) struct StateList<'s> {
     pub(super) ranks: RankList<'s>,
     /// Positions of the state that it stands for.
     pub(super) count: usize,
-    /// Of a pair: the positions of its second symbol in the state, as bits.
+    /// Of pairs: the positions of their second symbols in the state, as bits.
     pub(super) second: u64,
     /// The positions in the state of the symbols that all of its patterns hold, as bits.
     pub(super) known: [u64; 2],
@@ -80,27 +80,60 @@ impl<'s> Lists<'s> {
         Self::new(lists, by_symbol, ties)
     }
 
+    /// `symbols` are the lists of the state's symbols.
     pub(super) fn of_pairs(
         reader: &Reader<'s>,
         state: &State<'_>,
         class: &'s FrozenClass,
         ranks: &Range<u32>,
         ties: TieOrder,
+        symbols: &Self,
     ) -> Self {
+        // A pair whose symbols are not both held is in no pattern.
+        let both = |pair: &StatePair| {
+            let of = |idx: usize| symbols.by_symbol[idx].map(|place| &symbols.lists[place]);
+            Some([of(pair.first)?, of(state.place(pair.second)?)?])
+        };
+        let rarer = |pair: &StatePair| {
+            let rarer = both(pair)?.into_iter();
+            rarer.min_by_key(|list| list.ranks.len_of_whole())
+        };
+        let is_listed = |list: &StateList<'_>| list.ranks.len_of_whole() >= class.least_pair_list;
         for pair in &state.pairs {
-            reader.will_look_up_pairs(class, state.distinct[pair.first].id);
+            if rarer(pair).is_some_and(is_listed) {
+                reader.will_look_up_pairs(class, state.distinct[pair.first].id);
+            }
         }
-        let of_pair = |pair: &StatePair| {
+        let mut lists: Vec<StateList<'s>> = Vec::with_capacity(state.pairs.len());
+        for pair in &state.pairs {
             let first = state.distinct[pair.first].id;
             let known = [state.mask(first), state.mask(pair.second)];
-            Some(StateList {
-                ranks: part_of(reader, reader.pair(class, first, pair.second)?, ranks),
-                count: pair.count,
-                second: known[0] << 1 & known[1],
-                known,
-            })
-        };
-        let mut lists: Vec<StateList<'s>> = state.pairs.iter().filter_map(of_pair).collect();
+            let second = known[0] << 1 & known[1];
+            match rarer(pair) {
+                Some(rarer) if is_listed(rarer) => {
+                    let list = reader.pair(class, first, pair.second);
+                    lists.extend(list.map(|list| StateList {
+                        ranks: part_of(reader, list, ranks),
+                        count: pair.count,
+                        second,
+                        known,
+                    }));
+                }
+                // Those that hold the rarer symbol stand in for the pair, and for all such pairs of it.
+                Some(rarer) => match lists.iter_mut().find(|list| list.known == rarer.known) {
+                    Some(list) => {
+                        list.count += pair.count;
+                        list.second |= second;
+                    }
+                    None => lists.push(StateList {
+                        count: pair.count,
+                        second,
+                        ..*rarer
+                    }),
+                },
+                None => {}
+            }
+        }
         lists.sort_by_key(|list| Reverse(list.ranks.len()));
         Self::new(lists, Vec::new(), ties)
     }
@@ -161,7 +194,7 @@ impl<'s> Lists<'s> {
             .collect()
     }
 
-    /// Returns the positions in the state by hash, for signatures of the shape that those of this class
+    /// Returns the positions in the state by hash, for signatures of the one shape that those of this class
     /// and kind have.
     pub(super) fn masks(
         &mut self,
@@ -169,9 +202,8 @@ impl<'s> Lists<'s> {
         state: &State<'_>,
         shape: SignatureShape,
     ) -> Rc<Masks> {
-        // Lists that stand in for those of pairs have the shape of another kind.
-        if let Some(masks) = self.masks.as_ref().filter(|(of, _)| *of == shape) {
-            return Rc::clone(&masks.1);
+        if let Some(masks) = &self.masks {
+            return Rc::clone(masks);
         }
         let mut positions = vec![0_u64; shape.n_hashes()];
         for symbol in &state.distinct {
@@ -186,7 +218,7 @@ impl<'s> Lists<'s> {
             counts: counts.collect(),
             positions: positions.into(),
         });
-        self.masks = Some((shape, Rc::clone(&masks)));
+        self.masks = Some(Rc::clone(&masks));
         masks
     }
 }

@@ -31,13 +31,12 @@ impl Sieve {
         (kind, nth): (Kind, usize),
         shape: SignatureShape,
     ) -> Self {
-        let lists = match (kind, &mut scan.pairs) {
-            (Kind::Pairs, Some(pairs)) => pairs,
+        let known = scan.lists(kind).lists[nth].known;
+        // Among the lists of pairs there are some of symbols, which have their shape.
+        let lists = match &mut scan.pairs {
+            Some(pairs) if shape.n_known() > 1 => pairs,
             _ => &mut scan.symbols,
         };
-        let mut known = lists.lists[nth].known;
-        // A list of a symbol that stands in for one of its pairs says nothing of the other one.
-        known[shape.n_known()..].fill(0);
         Self {
             shape,
             known,
