@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kato_model::PatternName;
-use kato_protocol::extension::{BatchItem, Extensions, NextAnswer, NextQuery};
+use kato_protocol::extension::{AskBatchRequest, BatchItem, Extensions, NextAnswer, NextQuery};
 use kato_protocol::monitoring::{
     CacheInvalidated, CacheStats, Concurrency, ConnectionPools, DistributedStm, Health,
     MetricHistory, Metrics, Stats, Status,
@@ -25,7 +25,10 @@ use serde_json::{Map, Value};
 use self::runtime::Runtime;
 use crate::batch::LearnReport;
 use crate::calls::Calls;
-use crate::{ClientError, KatoClientBuilder, KatoGeneration, SessionOptions, TypedPredictions};
+use crate::{
+    ClientError, KatoClientBuilder, KatoGeneration, SessionOptions, TypedBatchAnswer,
+    TypedPredictions,
+};
 
 /// A client of a KATO server whose calls block; see [`crate::KatoClient`] for its guarantees.
 ///
@@ -83,6 +86,7 @@ same! {
     fn stm() -> Stm;
     fn predictions() -> TypedPredictions;
     fn next(query: NextQuery) -> NextAnswer;
+    fn ask_batch(request: AskBatchRequest) -> Vec<TypedBatchAnswer>;
     fn percept() -> PerceptAnswer;
     fn cognition() -> SessionCognition;
     fn finalize_training() -> FinalizedTraining;

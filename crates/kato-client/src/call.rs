@@ -21,6 +21,8 @@ pub(crate) struct Call {
     pub(crate) timeout: Option<Duration>,
     /// Most bytes of the answer, where that is below the client's own limit.
     pub(crate) max_bytes: Option<usize>,
+    /// Whether the answer is a list with an item on each line.
+    pub(crate) has_lines: bool,
     /// Whether it was sent before: then it counts as a retry.
     pub(crate) repeated: bool,
 }
@@ -36,6 +38,7 @@ impl Call {
             key: None,
             timeout: None,
             max_bytes: None,
+            has_lines: false,
             repeated: false,
         }
     }
@@ -53,6 +56,12 @@ impl Call {
     /// Adds a parameter of the query.
     pub(crate) fn query(mut self, name: &str, value: &str) -> Self {
         self.target.push_query(name, value);
+        self
+    }
+
+    /// Reads the lines of the answer as a list.
+    pub(crate) const fn lines(mut self) -> Self {
+        self.has_lines = true;
         self
     }
 

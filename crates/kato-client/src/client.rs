@@ -15,7 +15,7 @@ use kato_protocol::extension::Extensions;
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
-pub use session::TypedPredictions;
+pub use session::{TypedBatchAnswer, TypedPredictions};
 
 use crate::batch::BatchSessions;
 use crate::builder::KatoClientBuilder;

@@ -37,7 +37,7 @@ mod tls;
 mod transport;
 
 pub use builder::KatoClientBuilder;
-pub use client::{KatoClient, TypedPredictions};
+pub use client::{KatoClient, TypedBatchAnswer, TypedPredictions};
 pub use error::ClientError;
 pub use kato_advice::retry::{Jitter, RetryPolicy};
 pub use kato_model::KatoGeneration;

@@ -1,11 +1,18 @@
-//! Types of what kato-rs servers offer beyond KATO: batches of learns, idempotency keys that make a
-//! repeated request harmless, records of training runs, and what comes next with which probability.
+//! Types of what kato-rs servers offer beyond KATO: batches of learns and of questions, idempotency
+//! keys that make a repeated request harmless, records of training runs, and what comes next with
+//! which probability.
+
+mod asking;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use self::asking::{
+    AskBatchRequest, Asked, BatchAnswer, BatchError, BatchNext, BatchPredictions, BatchQuestion,
+    BatchScore,
+};
 use crate::observation::EmotiveMap;
 
 /// The path under which a server lists its extensions; a stock server answers 404.

@@ -1,6 +1,7 @@
 //! The handlers of all endpoints.
 
 pub(crate) mod admin;
+pub(crate) mod asking;
 pub(crate) mod documents;
 pub(crate) mod extensions;
 pub(crate) mod genes;

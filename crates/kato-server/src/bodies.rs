@@ -5,6 +5,7 @@
 
 mod fast_path;
 pub(crate) mod patterns;
+pub(crate) mod questions;
 #[cfg(test)]
 mod tests;
 
@@ -19,7 +20,7 @@ use kato_model::{Event, KatoGeneration};
 use kato_service::ServiceError;
 use kato_service::answer::NewSession;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::compat::json::{self, Json, Malformed, Text, excerpt_of_text, field};
 use crate::compat::validate::{
@@ -257,6 +258,21 @@ fn at_most(what: &'static str, found: usize, limit: usize) -> Result<(), Refusal
         return Ok(());
     }
     Err(ServiceError::TooLarge { what, found, limit }.into())
+}
+
+/// Checks that a list has no more items than there may be.
+fn at_most_items(check: &mut Check, value: &Json, most: usize) -> bool {
+    let actual = match value {
+        Json::List(items) => items.len(),
+        _ => 0,
+    };
+    if actual > most {
+        let ctx = json!({"field_type": "List", "max_length": most, "actual_length": actual});
+        let message =
+            format!("List should have at most {most} items after validation, not {actual}");
+        check.fault_saying(("too_long", message), value, ctx);
+    }
+    actual <= most
 }
 
 /// Checks one observation of a sequence.

@@ -25,12 +25,12 @@ use crate::meters::known_method;
 use crate::options::Options;
 use crate::refusal::Refusal;
 use crate::reply::{Answer, Cause, Outcome, Reply};
-use crate::resources::RequestResources;
+use crate::resources::{RequestResources, paid_by};
 use crate::routes::{self, Route};
 use crate::workers::Work;
 use crate::{access, cors, events};
 
-const TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
+pub(crate) const TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
 const SESSION_ID: HeaderName = HeaderName::from_static("x-session-id");
 
 /// Bytes of a trace id that are logged.
@@ -41,6 +41,8 @@ pub(crate) async fn handle(app: Arc<App>, request: Request) -> Response {
     let started = Instant::now();
     let (mut parts, mut body) = request.into_parts();
     let trace_id = trace_id(&parts.headers);
+    // So that whatever logs something of this request has it.
+    parts.headers.insert(TRACE_ID, trace_id.clone());
     let mut info = RequestInfo::default();
     // Before anything of the request is read: to refuse must stay cheap when there is too much to
     // do.
@@ -168,7 +170,7 @@ fn trace_id(headers: &HeaderMap) -> HeaderValue {
 }
 
 /// Returns as much of a trace id as the log gets: the client's own may be as long as a head.
-fn logged(trace_id: &HeaderValue) -> &str {
+pub(crate) fn logged(trace_id: &HeaderValue) -> &str {
     // Visible ASCII, so that every byte is the end of a character.
     let id = trace_id.to_str().unwrap_or_default();
     id.get(..LOGGED_BYTES).unwrap_or(id)
@@ -209,6 +211,10 @@ async fn answer(
         Ok(Answer::Now(reply)) => reply,
         // Waiting for the journal, with the request's place and memory held.
         Ok(Answer::Later(reply)) => reply.await,
+        Ok(Answer::Lines(lines)) => {
+            // What was read of the request is worked off, or kept by the lines.
+            return lines.into_response(app, resources);
+        }
         Err(refusal) => refusal.into(),
     };
     // Only reads can be refused here: what a write answers never costs more than its body did.
@@ -296,13 +302,6 @@ async fn in_session(
         (session, act(&app_of_job))
     };
     app.workers.run(work, node, cancel, job).await
-}
-
-/// Returns a flag that ends a prediction when nobody waits for it, and when there is no memory for
-/// its answer.
-fn paid_by(resources: &Arc<RequestResources>) -> Cancel {
-    let resources = Arc::clone(resources);
-    Cancel::with_allowance(move |bytes| resources.reserve_part(bytes))
 }
 
 /// Returns the knowledge base that a request works on, by which threads are shared out; empty if

@@ -25,6 +25,7 @@ mod dispatch;
 mod error;
 mod events;
 mod in_flight;
+mod lines;
 mod log_throttle;
 mod meters;
 mod options;

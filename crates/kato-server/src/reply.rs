@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::compat::failure;
+use crate::lines::Lines;
 use crate::refusal::Refusal;
 use crate::resources::{RequestResources, until_sent};
 
@@ -24,6 +25,8 @@ pub(crate) enum Answer {
     /// The request has been carried out, and its answer is complete once it is as durable as it has
     /// to be.
     Later(Pin<Box<dyn Future<Output = Reply> + Send>>),
+    /// The answer is made while it is sent.
+    Lines(Lines),
 }
 
 /// The return type of handlers.
@@ -105,6 +108,26 @@ impl Reply {
             self.body = body.expect("failures are plain data").into();
         }
         self
+    }
+
+    /// Returns the status.
+    pub(crate) const fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// Returns the detail of a refusal as one text.
+    pub(crate) fn detail(&self) -> String {
+        let body: Value = serde_json::from_slice(&self.body).unwrap_or_default();
+        match &body["detail"] {
+            Value::Null => body.to_string(),
+            Value::String(detail) => detail.clone(),
+            detail => detail.to_string(),
+        }
+    }
+
+    /// Takes the cause of a failure, for the log.
+    pub(crate) fn take_cause(&mut self) -> Option<Cause> {
+        self.cause.take()
     }
 
     /// Returns the bytes of the body.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use axum::body::Bytes;
+use kato_prediction::Cancel;
 use serde::Serialize;
 
 use crate::budget::{BudgetError, SMALL, Share};
@@ -23,7 +24,8 @@ pub(crate) struct RequestResources {
     made_of: AtomicUsize,
     /// Why a part was refused, if one was.
     refused: OnceLock<BudgetError>,
-    _permit: InFlightPermit,
+    /// `None` of what is a part of a request that has its place.
+    _permit: Option<InFlightPermit>,
 }
 
 /// The error of an answer that is larger than the memory for it.
@@ -33,6 +35,16 @@ pub(crate) struct AnswerMemoryError(pub(crate) BudgetError);
 impl RequestResources {
     /// Creates the resources of a request that has its place and no memory yet.
     pub(crate) fn new(request: Share, answer: Share, permit: InFlightPermit) -> Arc<Self> {
+        Self::with_permit(request, answer, Some(permit))
+    }
+
+    /// Creates the resources of a part of an answer that is sent part by part, while its request has
+    /// its place.
+    pub(crate) fn of_part(request: Share, answer: Share) -> Arc<Self> {
+        Self::with_permit(request, answer, None)
+    }
+
+    fn with_permit(request: Share, answer: Share, permit: Option<InFlightPermit>) -> Arc<Self> {
         Arc::new(Self {
             request,
             answer,
@@ -81,22 +93,9 @@ impl RequestResources {
         &self,
         value: &T,
     ) -> Result<Result<Vec<u8>, AnswerMemoryError>, serde_json::Error> {
-        let mut buffer = BudgetedBuffer {
-            bytes: Vec::new(),
-            share: &self.answer,
-            reserved: self.answer.bytes(),
-            refused: None,
-        };
-        let written = serde_json::to_writer(&mut buffer, value);
-        match (written, buffer.refused) {
-            // The error of the writer is then only the consequence.
-            (_, Some(error)) => Ok(Err(AnswerMemoryError(error))),
-            (Ok(()), None) => {
-                buffer.bytes.shrink_to_fit();
-                Ok(Ok(buffer.bytes))
-            }
-            (Err(error), None) => Err(error),
-        }
+        let mut buffer = AnswerBuffer::new(self);
+        let written = buffer.write_json(value)?;
+        Ok(written.map(|()| buffer.into_bytes()))
     }
 
     /// Pays for an answer that is ready, and returns what was held beyond that. An answer of up to
@@ -120,16 +119,58 @@ impl RequestResources {
     }
 }
 
-/// A buffer that is paid for before it grows.
-struct BudgetedBuffer<'a> {
+/// A buffer of JSON that is paid for before it grows.
+pub(crate) struct AnswerBuffer<'a> {
     bytes: Vec<u8>,
-    share: &'a Share,
+    resources: &'a RequestResources,
     /// Bytes of the share that are those of something else.
     reserved: usize,
     refused: Option<BudgetError>,
 }
 
-impl io::Write for BudgetedBuffer<'_> {
+impl<'a> AnswerBuffer<'a> {
+    /// Creates an empty buffer.
+    pub(crate) fn new(resources: &'a RequestResources) -> Self {
+        Self {
+            bytes: Vec::new(),
+            resources,
+            reserved: 0,
+            refused: None,
+        }
+    }
+
+    /// Adds a value as JSON. Nothing of one for which there is no room is left.
+    pub(crate) fn write_json<T: Serialize + ?Sized>(
+        &mut self,
+        value: &T,
+    ) -> Result<Result<(), AnswerMemoryError>, serde_json::Error> {
+        let before = self.bytes.len();
+        self.reserved = self.resources.made_of.load(Ordering::Relaxed);
+        self.refused = None;
+        let written = serde_json::to_writer(&mut *self, value);
+        if written.is_err() {
+            self.bytes.truncate(before);
+        }
+        match self.refused {
+            // The error of the writer is then only the consequence.
+            Some(error) => Ok(Err(AnswerMemoryError(error))),
+            None => written.map(Ok),
+        }
+    }
+
+    /// Adds some bytes for which nobody pays.
+    pub(crate) fn push_free(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Returns what was written.
+    pub(crate) fn into_bytes(mut self) -> Vec<u8> {
+        self.bytes.shrink_to_fit();
+        self.bytes
+    }
+}
+
+impl io::Write for AnswerBuffer<'_> {
     fn write(&mut self, part: &[u8]) -> io::Result<usize> {
         let needed = self.bytes.len().saturating_add(part.len());
         if needed > self.bytes.capacity() {
@@ -137,11 +178,12 @@ impl io::Write for BudgetedBuffer<'_> {
             let capacity = needed.saturating_add(needed / 4);
             // Small answers are free, see `charge_answer`.
             let total = self.reserved.saturating_add(capacity);
+            let share = &self.resources.answer;
             let more = match capacity > SMALL {
-                true => total.saturating_sub(self.share.bytes()),
+                true => total.saturating_sub(share.bytes()),
                 false => 0,
             };
-            if let Err(error) = self.share.grow(more) {
+            if let Err(error) = share.grow(more) {
                 self.refused = Some(error);
                 return Err(io::ErrorKind::OutOfMemory.into());
             }
@@ -154,6 +196,13 @@ impl io::Write for BudgetedBuffer<'_> {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// Returns a flag that ends a prediction when nobody waits for it, and when there is no memory for
+/// its answer.
+pub(crate) fn paid_by(resources: &Arc<RequestResources>) -> Cancel {
+    let resources = Arc::clone(resources);
+    Cancel::with_allowance(move |bytes| resources.reserve_part(bytes))
 }
 
 /// Ties the bytes of an answer to what the request holds: the connection drops both when it has

@@ -133,7 +133,7 @@ settings! {
     with_cors cors: bool;
     /// Sets whether `/openapi.json`, `/docs` and `/redoc` exist. Default `true`.
     with_docs docs: bool;
-    /// Sets whether the server has more than KATO: `learn-batch`, idempotency keys, Prometheus
+    /// Sets whether the server has more than KATO: `learn-batch`, `ask-batch`, `next`, idempotency keys, Prometheus
     /// figures, `/extensions`. Without them it is a stock KATO to its clients. Default `true`.
     with_extensions extensions: bool;
     /// Sets whether the endpoints exist that only the 2025-10 generation has: `POST /genes/update`

@@ -81,6 +81,11 @@ impl Workers {
         }
     }
 
+    /// Returns how many threads work for one node at a time on what takes long.
+    pub(crate) fn n_long_of_node(&self) -> usize {
+        self.long.per_node()
+    }
+
     /// Runs a job on a thread that may block, when it is its node's turn. Once begun it runs to its
     /// end, whether or not anybody still waits for it; only a job that checks `cancel` ends early,
     /// as soon as nobody waits or when it takes too long.

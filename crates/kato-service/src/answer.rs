@@ -1,5 +1,7 @@
 //! The requests and answers of the service.
 
+pub mod asking;
+
 use std::time::{Duration, SystemTime};
 
 use kato_engine::node::{NodeTotals, Purged, Retired, Unretired};

@@ -1,5 +1,6 @@
 //! The service: the state that all its parts share, opening and closing.
 
+mod asking;
 mod backup;
 mod batch;
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::Method;
-use kato_protocol::extension::{NextAnswer, NextQuery};
+use kato_protocol::extension::{AskBatchRequest, BatchAnswer, NextAnswer, NextQuery};
 use kato_protocol::observation::{LearnResult, ObservationResult, Stm};
 use kato_protocol::percept::{PerceptAnswer, SessionCognition};
 use kato_protocol::prediction::{FuturePotential, PredictionsAnswer};
@@ -17,12 +17,16 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::KatoClient;
+use crate::call::Call;
 use crate::calls::CallKind;
 use crate::session::Learn;
 use crate::{ClientError, KatoGeneration};
 
 /// Predictions as typed values.
 pub type TypedPredictions = PredictionsAnswer<Prediction, FuturePotential>;
+
+/// The answer to a question of a batch, with predictions of all known versions.
+pub type TypedBatchAnswer = BatchAnswer<Prediction, FuturePotential>;
 
 impl KatoClient {
     /// Observes: adds an event to the short-term memory, if there is a symbol or a vector.
@@ -222,13 +226,7 @@ impl KatoClient {
     /// [`ClientError::Unsupported`] by another server, or with its extensions switched off; no
     /// connection; a refusal, such as of a node that there is not.
     pub async fn next(&self, query: NextQuery) -> Result<NextAnswer, ClientError> {
-        let extensions = self.extensions().await?;
-        if !extensions.is_some_and(|offered| offered.other.contains_key("next")) {
-            return Err(ClientError::Unsupported {
-                what: "next",
-                generation: self.generation().await?,
-            });
-        }
+        self.needs_extension("next", "next").await?;
         let pairs = query.pairs();
         let pairs: Vec<(&str, &str)> = pairs
             .iter()
@@ -237,6 +235,54 @@ impl KatoClient {
         self.session
             .read(CallKind::Predictions, Method::GET, &["next"], &pairs)
             .await
+    }
+
+    /// Asks many questions in one request, each as in a fresh session with the settings of this one,
+    /// and returns the answers in the order of the questions. A question that has none is an
+    /// [`Error`](kato_protocol::extension::BatchAnswer::Error) in its place. Only kato-rs servers
+    /// answer this.
+    ///
+    /// The server sends answers while it makes them; they are collected here, up to
+    /// [`with_max_answer_bytes`](crate::KatoClientBuilder::with_max_answer_bytes).
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::Unsupported`] by another server, or with its extensions switched off; no
+    /// connection; a refusal of all questions, such as of a node above that there is not.
+    pub async fn ask_batch(
+        &self,
+        request: AskBatchRequest,
+    ) -> Result<Vec<TypedBatchAnswer>, ClientError> {
+        self.ask_batch_as(request).await
+    }
+
+    /// Asks many questions as [`ask_batch`](Self::ask_batch) does, with predictions and futures of
+    /// any type: `serde_json::Value` for all that the server sends.
+    ///
+    /// # Errors
+    ///
+    /// As there; [`ClientError::Decode`] if an answer is not of the type.
+    pub async fn ask_batch_as<P: DeserializeOwned, F: DeserializeOwned>(
+        &self,
+        request: AskBatchRequest,
+    ) -> Result<Vec<BatchAnswer<P, F>>, ClientError> {
+        self.needs_extension("ask-batch", "ask_batch").await?;
+        let make = |call: Call| Ok(call.json(&request)?.lines());
+        self.session
+            .ask(CallKind::Predictions, Method::POST, &["ask-batch"], make)
+            .await
+    }
+
+    /// Checks that the server has something beyond KATO, under its name in the list of extensions.
+    async fn needs_extension(&self, what: &'static str, name: &str) -> Result<(), ClientError> {
+        let extensions = self.extensions().await?;
+        if extensions.is_some_and(|offered| offered.other.contains_key(name)) {
+            return Ok(());
+        }
+        Err(ClientError::Unsupported {
+            what,
+            generation: self.generation().await?,
+        })
     }
 
     /// Returns the last observation: of the session (3.10), or of the node by any session

@@ -188,6 +188,9 @@ pub(crate) async fn read<T: DeserializeOwned>(
         failure.retry_after = asked;
         return Err(failure);
     }
+    if call.has_lines {
+        body = list_of_lines(&body);
+    }
     // An answer of success that cannot be read is no sign that the request did not act.
     serde_json::from_slice(&body)
         .map(|value| Answer { value, replayed })
@@ -203,6 +206,22 @@ pub(crate) async fn read<T: DeserializeOwned>(
             };
             Failure::new(Meaning::Doubtful, error)
         })
+}
+
+/// Returns a list of the values that stand on a line each.
+fn list_of_lines(lines: &[u8]) -> Vec<u8> {
+    let mut list = Vec::with_capacity(lines.len() + 2);
+    for line in lines.split(|&byte| byte == b'\n') {
+        if !line.is_empty() {
+            list.push(if list.is_empty() { b'[' } else { b',' });
+            list.extend_from_slice(line);
+        }
+    }
+    if list.is_empty() {
+        list.push(b'[');
+    }
+    list.push(b']');
+    list
 }
 
 /// Maps a status to its failure; nothing else does.

@@ -23,6 +23,10 @@ pub(crate) fn describe(app: &App, _call: &Call) -> Outcome {
     let prometheus = ("prometheus".to_owned(), json!("/metrics/prometheus"));
     let sessions = ("sessions".to_owned(), json!("/admin/sessions"));
     let next = ("next".to_owned(), json!("/sessions/{session_id}/next"));
+    let ask_batch = (
+        "ask_batch".to_owned(),
+        json!("/sessions/{session_id}/ask-batch"),
+    );
     let backups = ("backups".to_owned(), json!("/admin/backups"));
     Ok(Reply::ok(&Extensions {
         run_records: true,
@@ -34,7 +38,7 @@ pub(crate) fn describe(app: &App, _call: &Call) -> Outcome {
             max_bytes: app.options.max_batch_bytes(),
         }),
         idempotency_keys: true,
-        other: BTreeMap::from([prometheus, sessions, next, backups]),
+        other: BTreeMap::from([prometheus, sessions, next, ask_batch, backups]),
     })
     .into())
 }

@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use kato_protocol::extension::{NextAnswer, NextAsked, NextLevel, NextSymbol};
 use kato_service::ServiceError;
-use kato_service::answer::NextQuery;
+use kato_service::answer::{AskedSymbol, NextQuery};
 
 use super::sessions::{paid, reserve_copy};
 use crate::app::App;
@@ -11,6 +11,7 @@ use crate::call::Call;
 use crate::compat::query;
 use crate::refusal::Refusal;
 use crate::reply::Outcome;
+use crate::resources::RequestResources;
 
 /// Handles `GET /sessions/{session_id}/next`.
 pub(crate) fn next(app: &App, call: &Call) -> Outcome {
@@ -19,25 +20,8 @@ pub(crate) fn next(app: &App, call: &Call) -> Outcome {
     reserve_copy(app, call)?;
     let found = app.service.next(call.param(), &query, &call.cancel);
     let found = match found {
-        // Who was not given memory is told that instead.
-        Err(ServiceError::Cancelled(_)) => {
-            call.resources.check_parts()?;
-            return Err(Refusal::new(
-                StatusCode::GATEWAY_TIMEOUT,
-                "counting the patterns of the nodes took longer than the server allows and was ended; \
-                 ask for fewer levels, or have the server allow more (--prediction-timeout)",
-            ));
-        }
+        Err(ServiceError::Cancelled(_)) => return Err(took_too_long(&call.resources)),
         found => paid(call, found)?,
-    };
-    let symbol = |(symbol, probability)| NextSymbol {
-        symbol,
-        probability,
-    };
-    let asked = |asked: kato_service::answer::AskedSymbol| NextAsked {
-        symbol: asked.symbol,
-        known: asked.is_known,
-        probability: asked.probability,
     };
     let level = |level: kato_service::answer::NextLevel| NextLevel {
         node_id: level.node_id,
@@ -48,11 +32,39 @@ pub(crate) fn next(app: &App, call: &Call) -> Outcome {
         levels: found.levels.into_iter().map(level).collect(),
         history: found.history,
         outcomes: found.outcomes,
-        next: found.next.into_iter().map(symbol).collect(),
+        next: found.next.into_iter().map(symbol_of).collect(),
         other: found.other,
-        asked: found.asked.into_iter().map(asked).collect(),
+        asked: found.asked.into_iter().map(asked_of).collect(),
         explanations: found.explanations,
     })
+}
+
+/// Refuses a question that was cancelled while its client waits.
+pub(super) fn took_too_long(resources: &RequestResources) -> Refusal {
+    // Who was not given memory is told that instead.
+    if let Err(error) = resources.check_parts() {
+        return error.into();
+    }
+    Refusal::new(
+        StatusCode::GATEWAY_TIMEOUT,
+        "counting the patterns of the nodes took longer than the server allows and was ended; \
+         ask for fewer levels, or have the server allow more (--prediction-timeout)",
+    )
+}
+
+pub(super) fn symbol_of((symbol, probability): (String, f64)) -> NextSymbol {
+    NextSymbol {
+        symbol,
+        probability,
+    }
+}
+
+pub(super) fn asked_of(asked: AskedSymbol) -> NextAsked {
+    NextAsked {
+        symbol: asked.symbol,
+        known: asked.is_known,
+        probability: asked.probability,
+    }
 }
 
 /// Reads the question.

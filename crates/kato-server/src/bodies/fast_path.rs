@@ -8,8 +8,11 @@ use kato_engine::node::Lesson;
 use kato_engine::session::SequenceItem;
 use kato_engine::{Observation, Sequence};
 use kato_model::{EmotiveMap, Event, MetadataValue};
+use kato_service::answer::asking::{BatchQuestion, QuestionBatch};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+
+use super::questions::asked_by;
 
 // What serde refuses (numbers as texts, NaN, a key that occurs twice) takes the slow path, which
 // knows KATO's rules for it. Unknown keys are ignored on both paths.
@@ -47,6 +50,28 @@ pub(super) fn lessons(body: &[u8]) -> Option<Vec<Lesson>> {
             .map(|item| item.0.into())
             .collect(),
     )
+}
+
+/// Parses the questions of a batch if the body is plain.
+pub(super) fn questions(body: &[u8]) -> Option<QuestionBatch> {
+    let plain: RawQuestions = object(body)?;
+    let questions = plain.questions.into_iter().map(|question| {
+        let question = question.0;
+        Some(BatchQuestion {
+            ask: asked_by(&question.ask)?,
+            events: question
+                .events
+                .into_iter()
+                .map(Event::in_given_order)
+                .collect(),
+            top: question.top,
+            symbols: question.symbols,
+        })
+    });
+    Some(QuestionBatch {
+        questions: questions.collect::<Option<_>>()?,
+        above: plain.above,
+    })
 }
 
 /// Deserializes a JSON object; `None` if the body is anything else.
@@ -148,6 +173,23 @@ struct RawLesson {
     emotives: EmotiveMap,
     #[serde(default)]
     metadata: BTreeMap<String, MetadataValue>,
+}
+
+#[derive(serde::Deserialize)]
+struct RawQuestions {
+    questions: Vec<Object<RawQuestion>>,
+    #[serde(default)]
+    above: Vec<String>,
+}
+
+#[derive(serde::Deserialize)]
+struct RawQuestion {
+    ask: String,
+    events: Vec<Vec<String>>,
+    #[serde(default)]
+    top: Option<usize>,
+    #[serde(default)]
+    symbols: Vec<String>,
 }
 
 impl From<RawObservation> for Observation {

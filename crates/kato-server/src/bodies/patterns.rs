@@ -6,7 +6,7 @@ use kato_model::naming::write_symbol_literal;
 use kato_protocol::retirement::PurgeRequest;
 use serde_json::json;
 
-use super::{finish, read};
+use super::{at_most_items, finish, read};
 use crate::compat::json::Json;
 use crate::compat::validate::{Check, as_integer};
 use crate::refusal::Refusal;
@@ -112,11 +112,7 @@ fn names(check: &mut Check, value: &Json) -> Named {
         _ => 0,
     };
     // Before the items, which nobody looks at then.
-    if actual > MAX_NAMES {
-        let ctx = json!({"field_type": "List", "max_length": MAX_NAMES, "actual_length": actual});
-        let message =
-            format!("List should have at most {MAX_NAMES} items after validation, not {actual}");
-        check.fault_saying(("too_long", message), value, ctx);
+    if !at_most_items(check, value, MAX_NAMES) {
         return Named::default();
     }
     let texts = check.strings(value);

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use self::operations::{Form, Kind, Operation};
 use self::schemas::{Generators, SchemaOf, of};
+use crate::lines::JSON_LINES;
 use crate::routes::{Group, Route};
 use crate::workers::Work;
 
@@ -179,8 +180,16 @@ fn described(
         }));
     }
     let mut ok = json!({});
-    if operation.form != Form::Text {
-        ok = json((operation.answer)(&mut generators.answers));
+    match operation.form {
+        Form::Text => {}
+        Form::Json | Form::JsonOrText => {
+            ok = json((operation.answer)(&mut generators.answers));
+        }
+        Form::Lines => {
+            let line = (operation.answer)(&mut generators.answers);
+            // OpenAPI 3.1 has no word for the type of a line; 3.2 calls it so.
+            ok[JSON_LINES] = json!({"schema": {"type": "string"}, "x-itemSchema": line});
+        }
     }
     if operation.form == Form::Text || operation.form == Form::JsonOrText && has_extensions {
         ok["text/plain"] = json!({"schema": {"type": "string"}});

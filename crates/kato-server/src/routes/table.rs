@@ -5,8 +5,8 @@ use axum::http::Method;
 use super::Group::{Counting, Docs, Extension, Generation2025, Kato, Retiring};
 use super::Route;
 use crate::api::{
-    admin, documents, extensions, genes, health, lifecycle, monitoring, next, nodes, patterns,
-    pools, sessions,
+    admin, asking, documents, extensions, genes, health, lifecycle, monitoring, next, nodes,
+    patterns, pools, sessions,
 };
 use crate::workers::Work::{Light, Long, Short};
 
@@ -54,6 +54,7 @@ routes! {
     POST "/sessions/{session_id}/patterns/un-retire" Retiring Short true patterns::unretire;
     POST "/sessions/{session_id}/patterns/purge" Retiring Long true patterns::purge;
     POST "/sessions/{session_id}/learn-batch" Extension Long true extensions::learn_batch;
+    POST "/sessions/{session_id}/ask-batch" Extension Long true asking::ask_batch;
     GET "/sessions/{session_id}/next" Extension Long false next::next;
     GET "/patterns/count" Counting Short false patterns::count;
     GET "/pattern/{pattern_id}" Kato Short false nodes::pattern;

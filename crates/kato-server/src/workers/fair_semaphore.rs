@@ -63,6 +63,11 @@ impl FairSemaphore {
         }))
     }
 
+    /// Returns how many permits one node may have.
+    pub(super) fn per_node(&self) -> usize {
+        self.0.per_node
+    }
+
     /// Waits for a permit.
     pub(super) async fn acquire(&self, node: &str) -> Permit {
         let node: Arc<str> = Arc::from(node);

@@ -7,6 +7,7 @@
 )]
 
 mod access;
+mod asking;
 mod cors;
 mod damaged_nodes;
 mod documents;

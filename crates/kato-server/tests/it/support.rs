@@ -234,13 +234,35 @@ impl Connection {
         let length: usize = answer
             .header("content-length")
             .map_or(0, |n| n.parse().unwrap());
-        if !head_only && status != 101 {
+        if answer.header("transfer-encoding") == Some("chunked") {
+            answer.body = self.chunks().await?;
+        } else if !head_only && status != 101 {
             while self.read.len() < length {
                 self.more().await?;
             }
             answer.body = self.read.drain(..length).collect();
         }
         Some(answer)
+    }
+
+    /// The parts of a body whose length is not announced; `None` where its end is missing.
+    async fn chunks(&mut self) -> Option<Vec<u8>> {
+        let mut body = Vec::new();
+        loop {
+            let end = loop {
+                if let Some(end) = find(&self.read, b"\r\n") {
+                    break end + 2;
+                }
+                self.more().await?;
+            };
+            let size = String::from_utf8(self.take(end).await?).unwrap();
+            let size = usize::from_str_radix(size.trim(), 16).unwrap();
+            let part = self.take(size + 2).await?;
+            if size == 0 {
+                return Some(body);
+            }
+            body.extend_from_slice(&part[..size]);
+        }
     }
 
     /// Reads at least so many bytes in all and takes them.

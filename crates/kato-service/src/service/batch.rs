@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use kato_engine::node::Lesson;
-use kato_engine::{EngineError, LearnOutcome};
+use kato_engine::{EngineError, LearnOutcome, SessionConfig};
 use kato_model::{Event, PatternName};
 
 use super::Service;
@@ -71,12 +71,7 @@ impl Service {
                 if let Err(full) = self.shared.check_session_memory(entry) {
                     return (Err(full), Vec::new());
                 }
-                // In KATO the setting of a session has no effect: the process decides for all of
-                // them.
-                let sorts = match options.engine.session_sort_symbols {
-                    true => loaded.session.config().sort_symbols,
-                    false => options.engine.sort_symbols,
-                };
+                let sorts = self.sorts_symbols(loaded.session.config());
                 is_sorted.set(sorts);
                 let mut lessons = items.take();
                 if sorts {
@@ -100,15 +95,30 @@ impl Service {
             },
         )
     }
+
+    /// Returns whether a session with these settings sorts the symbols of its events.
+    pub(super) fn sorts_symbols(&self, config: &SessionConfig) -> bool {
+        let options = &self.shared.options.engine;
+        // In KATO the setting of a session has no effect: the process decides for all of them.
+        match options.session_sort_symbols {
+            true => config.sort_symbols,
+            false => options.sort_symbols,
+        }
+    }
 }
 
-/// Sorts the symbols of every event, as observing does.
+/// Sorts the symbols of every event.
 pub(super) fn sort(lesson: &mut Lesson) {
     for event in &mut lesson.events {
         if !event.symbols().is_sorted() {
-            *event = Event::new(event.symbols().iter().map(String::as_str));
+            *event = sorted(event);
         }
     }
+}
+
+/// Returns an event with its symbols sorted, as observing sorts them.
+pub(super) fn sorted(event: &Event) -> Event {
+    Event::new(event.symbols().iter().map(String::as_str))
 }
 
 /// Refuses lessons of which one is of a retired pattern, before any of them is taught.

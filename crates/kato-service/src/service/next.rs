@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use kato_head::{Explanation, Head, HeadError, PatternNamer, Weights};
+use kato_head::{Explanation, Head, HeadError, NextDistribution, PatternNamer, SymbolId, Weights};
 use kato_prediction::{Cancel, Cancelled};
 
 use super::Service;
@@ -56,30 +56,25 @@ impl Service {
         query: &NextQuery,
         cancel: &Cancel,
     ) -> Result<NextAnswer, ServiceError> {
-        check("symbols that may come next", query.top, MAX_TOP)?;
-        check("symbols by name", query.symbols.len(), MAX_SYMBOLS)?;
-        check("levels above a node", query.above.len(), MAX_ABOVE)?;
-        check("patterns for a count", query.patterns, MAX_PATTERNS)?;
+        check_query(query)?;
         let names = query.explain && query.patterns > 0;
-        if names {
-            check("symbols with patterns", query.symbols.len(), MAX_NAMED)?;
-        }
         let (node_id, node, history) = self.read(id, |loaded, entry| {
             let history = loaded.session.state().history();
             let history: Vec<Option<String>> =
                 history.map(|symbol| symbol.map(str::to_owned)).collect();
             (entry.node_id.clone(), Arc::clone(&loaded.node), history)
         })?;
+        let history: Vec<Option<&str>> = history.iter().map(Option::as_deref).collect();
         let (key, nodes) = self.with_above(&node_id, node, &query.above)?;
         let ids = std::iter::once(&node_id).chain(&query.above);
         let limit = self.shared.options.max_head_memory;
         let heads = &self.shared.heads;
         let mut answer = match names {
             false => heads.ask((key, &nodes), limit, cancel, |head| {
-                answer(head, query, &history, cancel)
+                answer(head, query, &history, of_all, cancel)
             })??,
             true => heads.ask_with_listing((key, &nodes), limit, cancel, |head, listing| {
-                let mut answer = answer(head, query, &history, cancel)?;
+                let mut answer = answer(head, query, &history, of_all, cancel)?;
                 let explanations = &mut answer.explanations;
                 name_patterns(
                     head,
@@ -101,7 +96,7 @@ impl Service {
     }
 
     /// Returns the key of a hierarchy and its nodes: a session's node, and those above it.
-    fn with_above(
+    pub(super) fn with_above(
         &self,
         node_id: &str,
         node: Arc<LoadedNode>,
@@ -125,6 +120,18 @@ impl Service {
     }
 }
 
+/// Refuses a question that asks for more than there may be.
+pub(super) fn check_query(query: &NextQuery) -> Result<(), ServiceError> {
+    check("symbols that may come next", query.top, MAX_TOP)?;
+    check("symbols by name", query.symbols.len(), MAX_SYMBOLS)?;
+    check("levels above a node", query.above.len(), MAX_ABOVE)?;
+    check("patterns for a count", query.patterns, MAX_PATTERNS)?;
+    if query.explain && query.patterns > 0 {
+        check("symbols with patterns", query.symbols.len(), MAX_NAMED)?;
+    }
+    Ok(())
+}
+
 /// Refuses more than there may be.
 fn check(what: &'static str, found: usize, limit: usize) -> Result<(), ServiceError> {
     match found <= limit {
@@ -133,11 +140,18 @@ fn check(what: &'static str, found: usize, limit: usize) -> Result<(), ServiceEr
     }
 }
 
-/// Answers by a head, without the levels.
-fn answer(
+/// Returns the most probable symbols, and the probability of unknown ones, by way of all.
+fn of_all(next: &NextDistribution<'_>, n: usize) -> (Vec<(SymbolId, f64)>, f64) {
+    let all = next.distribution();
+    (all.top(n), all.of_unknown())
+}
+
+/// Answers by a head, without the levels; `best` finds the most probable symbols.
+pub(super) fn answer(
     head: &Head,
     query: &NextQuery,
-    history: &[Option<String>],
+    history: &[Option<&str>],
+    best: impl Fn(&NextDistribution<'_>, usize) -> (Vec<(SymbolId, f64)>, f64),
     cancel: &Cancel,
 ) -> Result<NextAnswer, Cancelled> {
     // The distribution, and the history as the head reads it.
@@ -146,7 +160,7 @@ fn answer(
     let mut read = head.history();
     let mut weights = Weights::new();
     for symbol in history {
-        let symbol = symbol.as_deref().and_then(|symbol| head.symbol(symbol));
+        let symbol = symbol.and_then(|symbol| head.symbol(symbol));
         if query.fit {
             cancel.check()?;
             head.learn_weights(&mut weights, &read, None, symbol);
@@ -155,9 +169,7 @@ fn answer(
     }
     cancel.check()?;
     let next = head.next(&read, &weights, None);
-    let distribution = next.distribution();
-    let other = distribution.of_unknown();
-    let best = distribution.top(query.top.max(1));
+    let (best, other) = best(&next, query.top.max(1));
     let text = |symbol| head.text(symbol).unwrap_or_default().to_owned();
     let mut answer = NextAnswer {
         history: history.len(),

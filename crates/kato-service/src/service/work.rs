@@ -372,7 +372,7 @@ fn unique_id(prefix: &str) -> String {
 }
 
 /// Predicts from a short-term memory; an error names the node.
-fn predict(
+pub(super) fn predict(
     node: &LoadedNode,
     stm: &[Event],
     config: &SessionConfig,

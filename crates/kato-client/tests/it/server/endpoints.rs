@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use kato_client::calls::CallKind;
-use kato_client::protocol::extension::{BatchItem, NextQuery};
+use kato_client::protocol::extension::{
+    AskBatchRequest, Asked, BatchAnswer, BatchItem, BatchQuestion, NextQuery,
+};
 use kato_client::protocol::{Observation, Sequence};
 use kato_client::{ClientError, KatoClient, KatoGeneration};
 use kato_model::PatternName;
@@ -282,6 +284,29 @@ async fn what_comes_next_is_asked_in_types() {
     let refused = client.next(unknown).await.unwrap_err();
     assert_eq!(refused.status(), Some(422));
     assert!(refused.to_string().contains("no&where"), "{refused}");
+
+    let events = vec![vec!["the".to_owned()], vec!["cat".to_owned()]];
+    let ask = |asked| BatchQuestion::new(asked, events.clone());
+    let questions = vec![ask(Asked::Next), ask(Asked::Predictions), ask(Asked::Score)];
+    let request = AskBatchRequest {
+        questions,
+        above: Vec::new(),
+    };
+    let answers = client.ask_batch(request).await.unwrap();
+    let [
+        BatchAnswer::Next(next),
+        BatchAnswer::Predictions(found),
+        BatchAnswer::Score(score),
+    ] = &answers[..]
+    else {
+        panic!("{answers:?}");
+    };
+    assert_eq!(next.next[0].symbol, "sleeps");
+    let alone = client.predictions().await.unwrap();
+    assert_eq!(found.predictions, alone.predictions);
+    assert_eq!((score.probabilities.len(), score.unknown), (2, 0));
+    let none = client.ask_batch(AskBatchRequest::default()).await.unwrap();
+    assert!(none.is_empty());
     client.close().await.unwrap();
     server.stop().await;
 

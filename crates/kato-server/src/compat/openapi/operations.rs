@@ -2,8 +2,8 @@
 
 use axum::http::Method;
 use kato_protocol::extension::{
-    BackupMade, Extensions, LearnBatchRequest, LearnBatchResult, NextAnswer, ReplaceRunRecord,
-    RunRecord, RunRecordReplaced, SessionList,
+    AskBatchRequest, BackupMade, BatchAnswer, Extensions, LearnBatchRequest, LearnBatchResult,
+    NextAnswer, ReplaceRunRecord, RunRecord, RunRecordReplaced, SessionList,
 };
 use kato_protocol::monitoring::{
     CacheInvalidated, CacheStats, Concurrency, ConnectionPools, DistributedStm, Health,
@@ -51,6 +51,8 @@ pub(super) enum Form {
     Text,
     /// JSON, or text for those who ask an extended server for it.
     JsonOrText,
+    /// Lines of JSON, of which the answer is one.
+    Lines,
 }
 
 /// The type of a parameter of the query.
@@ -130,6 +132,14 @@ impl Operation {
     const fn text(self) -> Self {
         Self {
             form: Form::Text,
+            ..self
+        }
+    }
+
+    /// Marks an operation whose answer has a line for each question.
+    const fn lines(self) -> Self {
+        Self {
+            form: Form::Lines,
             ..self
         }
     }
@@ -260,6 +270,13 @@ fn of_question(method: &str, template: &str) -> Option<Operation> {
         ("GET", "/sessions/{session_id}/cognition-data") => {
             op("What goes on in the session", of::<SessionCognition>).refuses(&["504"])
         }
+        ("POST", "/sessions/{session_id}/ask-batch") => op(
+            "Ask many questions; the answers come in their order, one a line, as they are made",
+            of::<BatchAnswer<Map<String, Value>, FuturePotential>>,
+        )
+        .body(of::<AskBatchRequest>)
+        .lines()
+        .refuses(&["504"]),
         ("GET", "/sessions/{session_id}/next") => op(
             "What comes next, with which probability, and why; patterns are named of ten symbols at most",
             of::<NextAnswer>,

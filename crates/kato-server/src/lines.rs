@@ -1,0 +1,187 @@
+//! Answers of many lines, which are made piece by piece while they are sent.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use hyper::body::Frame;
+use kato_prediction::Cancel;
+use serde::Serialize;
+use tokio::task::JoinHandle;
+
+use crate::app::App;
+use crate::refusal::Refusal;
+use crate::resources::{AnswerBuffer, RequestResources, paid_by, until_sent};
+use crate::workers::Work;
+
+/// The content type of JSON lines.
+pub(crate) const JSON_LINES: &str = "application/x-ndjson";
+
+/// Makes the lines of a piece, by its number. What they take is paid for by the resources.
+type AnswerPiece = dyn Fn(&App, usize, &RequestResources, &Cancel) -> Vec<u8> + Send + Sync;
+
+/// Lines that are not made yet.
+pub(crate) struct Lines {
+    /// The node that answers, by which threads are shared out.
+    pub(crate) node: String,
+    pub(crate) n_pieces: usize,
+    pub(crate) answer: Arc<AnswerPiece>,
+}
+
+impl fmt::Debug for Lines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lines")
+            .field("n_pieces", &self.n_pieces)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Lines {
+    /// Begins to answer. The request keeps what it holds until the last line is sent.
+    pub(crate) fn into_response(
+        self,
+        app: &Arc<App>,
+        resources: &Arc<RequestResources>,
+    ) -> Response {
+        let body = LinesBody {
+            // As many as work at a time, and as many that wait to be sent or for their turn.
+            at_a_time: 2 * app.workers.n_long_of_node(),
+            app: Arc::clone(app),
+            lines: self,
+            begun: 0,
+            pieces: VecDeque::new(),
+            _resources: Arc::clone(resources),
+        };
+        let mut response = Response::new(Body::new(body));
+        *response.status_mut() = StatusCode::OK;
+        let kind = HeaderValue::from_static(JSON_LINES);
+        response.headers_mut().insert(header::CONTENT_TYPE, kind);
+        response
+    }
+}
+
+/// A body whose pieces are made on threads that may block, some ahead of the one that is sent. A
+/// client that does not read has no more of them made, and the work of one that is gone is
+/// cancelled.
+struct LinesBody {
+    app: Arc<App>,
+    lines: Lines,
+    /// Pieces that were begun.
+    begun: usize,
+    at_a_time: usize,
+    /// Those that are not sent, in order.
+    pieces: VecDeque<Piece>,
+    _resources: Arc<RequestResources>,
+}
+
+/// A piece that is being made, until it is dropped.
+struct Piece(JoinHandle<Result<Bytes, Refusal>>);
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl LinesBody {
+    fn begin(&mut self) {
+        while self.begun < self.lines.n_pieces && self.pieces.len() < self.at_a_time {
+            let piece = make_piece(
+                Arc::clone(&self.app),
+                self.lines.node.clone(),
+                Arc::clone(&self.lines.answer),
+                self.begun,
+            );
+            self.pieces.push_back(Piece(tokio::spawn(piece)));
+            self.begun += 1;
+        }
+    }
+}
+
+async fn make_piece(
+    app: Arc<App>,
+    node: String,
+    answer: Arc<AnswerPiece>,
+    idx: usize,
+) -> Result<Bytes, Refusal> {
+    let resources =
+        RequestResources::of_part(app.request_memory.share(), app.answer_memory.share());
+    let cancel = paid_by(&resources);
+    let (of_job, cancel_of_job, app_of_job) =
+        (Arc::clone(&resources), cancel.clone(), Arc::clone(&app));
+    let job = move || answer(&app_of_job, idx, &of_job, &cancel_of_job);
+    let bytes = app.workers.run(Work::Long, &node, &cancel, job).await?;
+    // What they were made of is gone. Lines were paid for one by one, so that no more is missing than
+    // the ends of some.
+    drop(resources.charge_answer(bytes.len()));
+    Ok(until_sent(bytes.into(), resources))
+}
+
+impl HttpBody for LinesBody {
+    type Data = Bytes;
+    type Error = CutOff;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
+        self.begin();
+        let Some(first) = self.pieces.front_mut() else {
+            return Poll::Ready(None);
+        };
+        let made = ready!(Pin::new(&mut first.0).poll(cx));
+        self.pieces.pop_front();
+        // The next one is begun while this one is sent.
+        self.begin();
+        // Without its end, so that nobody takes what there is for all.
+        let bytes = made.map_err(|_| CutOff)?.map_err(|_| CutOff)?;
+        Poll::Ready(Some(Ok(Frame::data(bytes))))
+    }
+}
+
+/// The error of an answer that ends before its last line: the server is stopping, or failed.
+#[derive(Debug, thiserror::Error)]
+#[error("the server ended the answer before its last line")]
+struct CutOff;
+
+/// Lines of JSON that are paid for.
+pub(crate) struct LinesBuffer<'a> {
+    buffer: AnswerBuffer<'a>,
+    resources: &'a RequestResources,
+}
+
+impl<'a> LinesBuffer<'a> {
+    /// Creates a buffer without lines.
+    pub(crate) fn new(resources: &'a RequestResources) -> Self {
+        Self {
+            buffer: AnswerBuffer::new(resources),
+            resources,
+        }
+    }
+
+    /// Adds a line, if there is memory for it.
+    pub(crate) fn write<T: Serialize>(&mut self, line: &T) -> Result<(), Refusal> {
+        self.resources.check_parts()?;
+        let written = self.buffer.write_json(line);
+        written.map_err(|error| Refusal::unwritable(&error))??;
+        self.buffer.push_free(b"\n");
+        Ok(())
+    }
+
+    /// Adds a short line, for which nobody pays.
+    pub(crate) fn write_free<T: Serialize>(&mut self, line: &T) {
+        let line = serde_json::to_vec(line).expect("short lines are plain data");
+        self.buffer.push_free(&line);
+        self.buffer.push_free(b"\n");
+    }
+
+    /// Returns the lines.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.buffer.into_bytes()
+    }
+}
