@@ -5,21 +5,26 @@ use std::io;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use kato::head::HeadError;
 use kato::head::disk::CountsError;
 use kato_advice::ErrorClass;
 use kato_analysis::AnalysisError;
 use kato_client::ClientError;
 #[cfg(feature = "cluster")]
 use kato_cluster::ClusterError;
+use kato_corpus::CorpusError;
 use kato_engine::EngineError;
+use kato_estimator::EstimateError;
 use kato_evaluation::EvaluationError;
 use kato_hardware::HardwareError;
 use kato_hierarchy::HierarchyError;
 use kato_learner::LearnError;
 use kato_loader::LoadError;
 use kato_occurrences::OccurrencesError;
+use kato_planner::PlanError;
 #[cfg(feature = "history")]
 use kato_planner::history::HistoryError;
+use kato_planner::scaling::ScalingError;
 use kato_prediction::disk::IndexFileError;
 use kato_profiler::ProfileError;
 use kato_remote::RemoteError;
@@ -135,6 +140,7 @@ const KNOWN: &[fn(Cause<'_>) -> Option<ErrorClass>] = &[
     |cause| cause.downcast_ref().map(EngineError::class),
     |cause| cause.downcast_ref().map(IndexFileError::class),
     |cause| cause.downcast_ref().map(CountsError::class),
+    |cause| cause.downcast_ref().map(HeadError::class),
     |cause| cause.downcast_ref().map(OccurrencesError::class),
     |cause| cause.downcast_ref().map(RunsError::class),
     |cause| cause.downcast_ref().map(ExchangeError::class),
@@ -145,6 +151,10 @@ const KNOWN: &[fn(Cause<'_>) -> Option<ErrorClass>] = &[
     |cause| cause.downcast_ref().map(EvaluationError::class),
     |cause| cause.downcast_ref().map(AnalysisError::class),
     |cause| cause.downcast_ref().map(ProfileError::class),
+    |cause| cause.downcast_ref().map(EstimateError::class),
+    |cause| cause.downcast_ref().map(PlanError::class),
+    |cause| cause.downcast_ref().map(ScalingError::class),
+    |cause| cause.downcast_ref().map(CorpusError::class),
     |cause| cause.downcast_ref().map(HardwareError::class),
     |cause| cause.downcast_ref().map(LoadTokenizerError::class),
     |cause| cause.downcast_ref().map(ServerError::class),
@@ -199,6 +209,17 @@ mod tests {
             (TrainError::Store(locked()).into(), ErrorClass::Conflict),
             (kato::Error::from(locked()).into(), ErrorClass::Conflict),
             (full().into(), ErrorClass::NoRoom),
+            (CorpusError::Empty.into(), ErrorClass::Other),
+            (EstimateError::NoModel.into(), ErrorClass::Usage),
+            (
+                EstimateError::Plot {
+                    path: "plots".into(),
+                    source: full(),
+                }
+                .into(),
+                ErrorClass::NoRoom,
+            ),
+            (ScalingError::NoLaw.into(), ErrorClass::Usage),
             (
                 TrainError::from(RemoteError::Provenance).into(),
                 ErrorClass::Usage,

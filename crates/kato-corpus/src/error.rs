@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use kato_advice::{ErrorClass, ErrorKind};
+
 /// Failure to make a corpus.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -29,4 +31,23 @@ pub enum CorpusError {
         /// The cause.
         source: io::Error,
     },
+}
+
+impl CorpusError {
+    /// Returns what a caller can do about it.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, without its text.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Read { source, .. } | Self::Write { source, .. } => {
+                ErrorKind::of_io(source.kind())
+            }
+            Self::Empty => ErrorKind::Empty,
+        }
+    }
 }
