@@ -4,8 +4,8 @@
     benches/write_docs.py PAGE WORDS
 
 Every table below a comment `<!-- written by: COMMAND -->` whose command holds WORDS is replaced by its columns of a table that the command
-prints, with the day, the machine and its load before. `benches/table.py` makes tables of what commands print as JSON. Commands run in the root of the checkout; `$KB` and the like come from the
-environment. A quiet machine gives quiet figures.
+prints, as Markdown or for people, with the day, the machine and its load before. `benches/table.py` makes tables of what commands print as JSON. Commands run in the root of the
+checkout; `$KB` and the like come from the environment. A quiet machine gives quiet figures.
 """
 
 import datetime
@@ -34,6 +34,14 @@ def cells(line):
     return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
+def aligned(lines):
+    """Return the rows of a table for people, whose columns lie below each other, two blanks apart; None where it is none."""
+    rows = [re.split(r"\s{2,}", line.strip()) for line in lines]
+    if len(rows) < 2 or len({len(row) for row in rows}) > 1 or len(rows[0]) < 2:
+        return None
+    return [rows[0], ["--:" if row[:1].isdigit() else "---" for row in rows[1]], *rows[1:]]
+
+
 @cache
 def output_of(command):
     """Return what a command prints; run once, whatever the number of its tables."""
@@ -43,15 +51,18 @@ def output_of(command):
 
 
 def printed(command, head):
-    """Return the columns with this head of the first table with them that a command prints."""
-    for table in re.findall(TABLE, output_of(command), flags=re.M):
-        rows = [cells(line) for line in table.splitlines()]
-        if set(cells(head)) <= set(rows[0]):
-            columns = [rows[0].index(column) for column in cells(head)]
-            shown = [[row[column] for column in columns] for row in rows]
-            lines = [f"|{'|'.join(row)}|" if row[0].startswith("--") else f"| {' | '.join(row)} |" for row in shown]
-            return "\n".join(lines) + "\n"
-    sys.exit(f"`{command}` prints no table with the columns {head}")
+    """Return the columns with this head of the first table with them that a command prints, and of those below with the same head."""
+    output = output_of(command)
+    tables = [[cells(line) for line in table.splitlines()] for table in re.findall(TABLE, output, flags=re.M)]
+    tables += [rows for text in output.split("\n\n") if (rows := aligned(text.splitlines()))]
+    first = next((rows for rows in tables if set(cells(head)) <= set(rows[0])), None)
+    if first is None:
+        sys.exit(f"`{command}` prints no table with the columns {head}")
+    columns = [first[0].index(column) for column in cells(head)]
+    rows = first[:2] + [row for rows in tables if rows[0] == first[0] for row in rows[2:]]
+    shown = [[row[column] for column in columns] for row in rows]
+    lines = [f"|{'|'.join(row)}|" if row[0].startswith("--") else f"| {' | '.join(row)} |" for row in shown]
+    return "\n".join(lines) + "\n"
 
 
 def main():

@@ -3,13 +3,13 @@
 #
 #     benches/compare/embeddings.sh FOLDER [PYTHON]
 #
-# PYTHON needs numpy. `embeddings_speed` must be built: cargo build --release -p kato-benches --bin embeddings_speed
+# PYTHON needs numpy. `embeddings_speed` must be built: cargo build --profile dist -p kato-benches --bin embeddings_speed
 set -euo pipefail
 
 folder="${1:?a folder with room for 600 MB}"
 python="${2:-python3}"
 here="$(cd "$(dirname "$0")" && pwd)"
-speed="${CARGO_TARGET_DIR:-$here/../../target}/release/embeddings_speed"
+speed="${CARGO_TARGET_DIR:-$here/../../target}/dist/embeddings_speed"
 text="$folder/vectors.txt"
 
 [[ -s "$text" ]] || "$speed" --make "$text"

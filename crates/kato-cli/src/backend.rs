@@ -79,7 +79,11 @@ impl Backend {
         match text.parse() {
             // A mistyped `kato:` must not become a directory of that name. Any other text with a
             // colon may be a path, such as `C:\kb`.
-            Err(InvalidBackend) if !matches!(kind, "embedded" | "kato" | "mongodb" | "") => {
+            // An address neither.
+            Err(InvalidBackend)
+                if !matches!(kind, "embedded" | "kato" | "mongodb" | "")
+                    && !text.contains("://") =>
+            {
                 Ok(Self::Embedded(text.into()))
             }
             parsed => parsed,

@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use crate::advice::told;
 use crate::exit::bail_as;
 use crate::machine::threads;
+use crate::numbers::counted;
 use crate::output::stdout;
 
 /// Most bytes of a line, so that a file without line ends does not fill the memory.
@@ -109,9 +110,9 @@ impl Batch {
         };
         bail_as!(
             Other,
-            "{} of {} questions in {name} have no answer, the first in line {line}: {error}",
+            "no answer to {} of {} in {name}, the first in line {line}: {error}",
             HumanCount(outcome.unanswered),
-            HumanCount(outcome.questions)
+            counted(outcome.questions, "question")
         );
     }
 }

@@ -67,6 +67,18 @@ pub(crate) fn memory(text: &str) -> Result<ByteSize, String> {
     }
 }
 
+/// Parses the size of a text, which holds something.
+///
+/// # Errors
+///
+/// When the text is no size, or that of nothing.
+pub(crate) fn of_text(text: &str) -> Result<ByteSize, String> {
+    match text.parse::<ByteSize>() {
+        Ok(ByteSize(0)) => Err("give a size above 0, such as 100MB".to_owned()),
+        parsed => parsed.map_err(|error| error.to_string()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

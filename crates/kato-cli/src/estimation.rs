@@ -4,7 +4,7 @@ mod choices;
 mod record;
 mod sample;
 
-use indicatif::{HumanBytes, HumanCount};
+use indicatif::HumanBytes;
 use kato_estimator::breakdown::Doubt;
 use kato_estimator::calibration::HeldOut;
 use kato_estimator::repeats::Repeats;
@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::forecast::corrected;
 use crate::inspect::View;
+use crate::numbers::counted;
 
 pub(crate) use choices::{Engine, Law};
 pub(crate) use record::{from_runs, run_record};
@@ -79,16 +80,16 @@ impl Observed {
 
     /// Describes in sentences what was looked at, for people.
     fn text(&self) -> String {
-        let documents = HumanCount(self.documents);
+        let documents = counted(self.documents, "document");
         let mut text = match self.whole_corpus {
-            true => format!("Counted: all {documents} documents of the corpus"),
-            false => format!("From {documents} documents"),
+            true => format!("Counted: the whole corpus, {documents}"),
+            false => format!("From {documents}"),
         };
         let errors = self.held_out.iter().map(|held_out| held_out.error().abs());
         if let Some(worst) = errors.reduce(f64::max) {
             text += &format!(
-                "; {} runs were predicted from the others within {:.1} %",
-                self.held_out.len(),
+                "; {} predicted from the others within {:.1} %",
+                counted(self.held_out.len(), "run"),
                 100.0 * worst
             );
         }

@@ -5,12 +5,14 @@ use std::io;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use kato::head::HeadError;
 use kato::head::disk::CountsError;
 use kato_advice::ErrorClass;
 use kato_client::ClientError;
 #[cfg(feature = "cluster")]
 use kato_cluster::ClusterError;
 use kato_engine::EngineError;
+use kato_estimator::EstimateError;
 use kato_evaluation::EvaluationError;
 use kato_evaluation::analysis::AnalysisError;
 use kato_hardware::HardwareError;
@@ -18,8 +20,10 @@ use kato_hierarchy::HierarchyError;
 use kato_learner::LearnError;
 use kato_loader::LoadError;
 use kato_occurrences::OccurrencesError;
+use kato_planner::PlanError;
 #[cfg(feature = "history")]
 use kato_planner::history::HistoryError;
+use kato_planner::scaling::ScalingError;
 use kato_prediction::disk::IndexFileError;
 use kato_profiler::ProfileError;
 use kato_remote::RemoteError;
@@ -135,6 +139,7 @@ const KNOWN: &[fn(Cause<'_>) -> Option<ErrorClass>] = &[
     |cause| cause.downcast_ref().map(EngineError::class),
     |cause| cause.downcast_ref().map(IndexFileError::class),
     |cause| cause.downcast_ref().map(CountsError::class),
+    |cause| cause.downcast_ref().map(HeadError::class),
     |cause| cause.downcast_ref().map(OccurrencesError::class),
     |cause| cause.downcast_ref().map(RunsError::class),
     |cause| cause.downcast_ref().map(ExchangeError::class),
@@ -145,6 +150,9 @@ const KNOWN: &[fn(Cause<'_>) -> Option<ErrorClass>] = &[
     |cause| cause.downcast_ref().map(EvaluationError::class),
     |cause| cause.downcast_ref().map(AnalysisError::class),
     |cause| cause.downcast_ref().map(ProfileError::class),
+    |cause| cause.downcast_ref().map(EstimateError::class),
+    |cause| cause.downcast_ref().map(PlanError::class),
+    |cause| cause.downcast_ref().map(ScalingError::class),
     |cause| cause.downcast_ref().map(HardwareError::class),
     |cause| cause.downcast_ref().map(LoadTokenizerError::class),
     |cause| cause.downcast_ref().map(ServerError::class),
@@ -199,6 +207,16 @@ mod tests {
             (TrainError::Store(locked()).into(), ErrorClass::Conflict),
             (kato::Error::from(locked()).into(), ErrorClass::Conflict),
             (full().into(), ErrorClass::NoRoom),
+            (EstimateError::NoModel.into(), ErrorClass::Usage),
+            (
+                EstimateError::Plot {
+                    path: "plots".into(),
+                    source: full(),
+                }
+                .into(),
+                ErrorClass::NoRoom,
+            ),
+            (ScalingError::NoLaw.into(), ErrorClass::Usage),
             (
                 TrainError::from(RemoteError::Provenance).into(),
                 ErrorClass::Usage,

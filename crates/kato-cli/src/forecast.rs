@@ -8,6 +8,7 @@ use kato_planner::{Correction, Forecast, ForecastValue, Forecaster, Interval};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::numbers::counted;
 use crate::text_file::read_text;
 
 /// What a run took.
@@ -86,7 +87,7 @@ pub(crate) fn expected_time(forecast: &Forecast) -> Option<String> {
 pub(crate) fn corrected(correction: &Correction) -> String {
     let runs = match correction.runs {
         1 => "the run before it teaches".to_owned(),
-        runs => format!("the {runs} runs before it teach"),
+        runs => format!("the {} before it teach", counted(runs, "run")),
     };
     format!(
         ", {:.2} times what was measured, as {runs}",

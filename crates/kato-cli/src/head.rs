@@ -97,9 +97,10 @@ fn reason(reason: &Reason) -> String {
             // The latest say most.
             let ago = places.iter().rev().take(PLACES);
             let ago: Vec<String> = ago.map(|place| place.ago.to_string()).collect();
-            let ago = match ago.is_empty() {
-                true => "nowhere".to_owned(),
-                false => format!("{} tokens ago", ago.join(", ")),
+            let ago = match ago.as_slice() {
+                [] => "nowhere".to_owned(),
+                [one] if one == "1" => "1 token ago".to_owned(),
+                several => several.join(", ") + " tokens ago",
             };
             text += &dim(&format!("      {weight:.3} / {total:.3}: {ago}"));
             text.push('\n');

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::Args;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::error::{Error, ErrorKind};
 use kato_model::RunName;
 use kato_mongodb::MongoStore;
@@ -71,11 +72,19 @@ pub(crate) fn server_node(store: &EmbeddedStore) -> Option<&str> {
     store.configuration().get("node_id")?.as_str()
 }
 
+/// Parses the path of a directory, which is no address: one would become a directory `https:` here.
+pub(crate) fn directory() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|dir| match dir.to_string_lossy().contains("://") {
+        true => Err("it is an address: name a directory of this machine"),
+        false => Ok(dir),
+    })
+}
+
 /// The directory of a trained knowledge base.
 #[derive(Debug, Args)]
 pub(crate) struct DirectoryArgs {
     /// Directory of the knowledge base.
-    #[arg(long = "kb", value_name = "DIR", default_value = "kato-kb")]
+    #[arg(long = "kb", value_name = "DIR", default_value = "kato-kb", value_parser = directory())]
     pub(crate) dir: PathBuf,
     #[command(flatten)]
     damage: DamageArgs,

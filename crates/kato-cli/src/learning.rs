@@ -9,6 +9,7 @@ use kato_learner::segment::{Delimiter, Segmentation, TokenLimit};
 use kato_learner::{ChunkRule, HierarchicalConceptLearner, LearnerConfig, TailPolicy};
 
 use crate::exit::as_usage;
+use crate::numbers::counted;
 
 /// What is recorded with patterns beside what they are.
 #[derive(Debug, Clone, Copy, clap::Args)]
@@ -150,12 +151,15 @@ pub(crate) fn leaves_out(config: &LearnerConfig) -> Vec<String> {
     let mut left_out = Vec::new();
     if config.min_paragraph_chars > 0 && config.chunk_span == ChunkSpan::Paragraph {
         left_out.push(format!(
-            "paragraphs of fewer than {} characters",
-            config.min_paragraph_chars
+            "paragraphs of fewer than {}",
+            counted(config.min_paragraph_chars, "character")
         ));
     }
     if let TokenLimit::Cut { max_tokens } = config.token_limit {
-        left_out.push(format!("what a paragraph has beyond {max_tokens} tokens"));
+        left_out.push(format!(
+            "what a paragraph has beyond {}",
+            counted(max_tokens, "token")
+        ));
     }
     if config.segmentation != Segmentation::default() {
         left_out.push("headings".to_owned());
@@ -165,7 +169,10 @@ pub(crate) fn leaves_out(config: &LearnerConfig) -> Vec<String> {
             left_out.push("paragraphs of too few tokens for a chunk".to_owned());
         }
         TextMode::Sentences { min_tokens, .. } if min_tokens > 0 => {
-            left_out.push(format!("sentences of fewer than {min_tokens} tokens"));
+            left_out.push(format!(
+                "sentences of fewer than {}",
+                counted(min_tokens, "token")
+            ));
         }
         TextMode::Segments { .. } => left_out.push("pieces of one token".to_owned()),
         TextMode::Chunks { .. } | TextMode::Sentences { .. } => {}

@@ -2,9 +2,10 @@
 
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::io::{Write, stderr};
+use std::io::{ErrorKind, Write, stderr};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use kato_advice::ErrorClass;
 use serde_json::{Value, json};
 
 /// Whether machines read standard error.
@@ -64,5 +65,14 @@ pub(crate) fn exit(error: &clap::Error) -> ! {
         tell("error", "", &text.trim().trim_start_matches("error: "));
         std::process::exit(error.exit_code());
     }
-    error.exit()
+    let code = match error.print() {
+        // A closed standard error takes nothing; whoever closes standard output has what it wants.
+        Err(failure) if !error.use_stderr() && failure.kind() != ErrorKind::BrokenPipe => {
+            let text = format_args!("write standard output: {failure}");
+            tell("error", "error: ", &text);
+            ErrorClass::of_io(failure.kind()).exit_code().into()
+        }
+        _ => error.exit_code(),
+    };
+    std::process::exit(code);
 }

@@ -15,6 +15,7 @@ pub(crate) use self::keeping::{Kept, keep, keep_patiently};
 pub(crate) use self::lessons::Lessons;
 use crate::exit::bail_as;
 use crate::knowledge_base::{Access, DirectoryArgs};
+use crate::numbers::counted;
 use crate::trained_run::TrainedRun;
 
 /// A knowledge base with its occurrences, ready to be asked.
@@ -45,9 +46,9 @@ impl Asked {
         if end != learned || occurrences.source() != Some(&*source(&run)) {
             bail_as!(
                 Conflict,
-                "the occurrences in {dir} are those of {} documents, and other documents were learned: `kato index --kb {dir} \
+                "the occurrences in {dir} are those of {}, and others were learned: `kato index --kb {dir} \
                  --occurrences` brings them up to date",
-                HumanCount(end)
+                counted(end, "document")
             );
         }
         Ok(Self { run, occurrences })

@@ -9,6 +9,7 @@ use kato_planner::halving::Criterion;
 use serde::{Deserialize, Serialize};
 
 use crate::inspect::View;
+use crate::numbers::counted;
 
 pub(crate) use page::page;
 pub(crate) use trials::{Journal, Trials};
@@ -104,10 +105,10 @@ pub(crate) struct Row {
 impl View for Tuning {
     fn text(&self, _width: usize) -> String {
         let mut text = format!(
-            "{} trials over up to {:.1} MB of text, quality on {} documents held out\n{}\n\n",
-            self.trials,
+            "{} over up to {:.1} MB of text, quality on {} held out\n{}\n\n",
+            counted(self.trials, "trial"),
             self.text_bytes as f64 / 1e6,
-            self.held_out_documents,
+            counted(self.held_out_documents, "document"),
             self.rule
         );
         text += &format!(

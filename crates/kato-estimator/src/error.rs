@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kato_advice::Advice;
+use kato_advice::{Advice, ErrorClass, ErrorKind};
 use thiserror::Error;
 
 /// The reason why there is no estimate.
@@ -119,6 +119,29 @@ impl From<serde_json::Error> for EstimateError {
 }
 
 impl EstimateError {
+    /// Returns what a caller can do about it.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, without its text.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::ChunkSize { .. }
+            | Self::NoModel
+            | Self::Target { .. }
+            | Self::TooFar { .. }
+            | Self::Setting { .. } => ErrorKind::InvalidArgument,
+            Self::CarriedNames => ErrorKind::Unsupported,
+            Self::EmptySample | Self::Fit { .. } => ErrorKind::Empty,
+            Self::Record { .. } | Self::Json { .. } => ErrorKind::Malformed,
+            Self::NoSuchRun => ErrorKind::NotFound,
+            Self::Plot { source, .. } => ErrorKind::of_io(source.kind()),
+        }
+    }
+
     /// Returns what to do about it, in names of this library, where the text does not say that.
     #[must_use]
     pub fn advice(&self) -> Option<Advice> {

@@ -1,5 +1,6 @@
 //! Errors of plans.
 
+use kato_advice::{ErrorClass, ErrorKind};
 use thiserror::Error;
 
 /// The reason why there is no plan.
@@ -28,6 +29,24 @@ pub enum PlanError {
         /// What is missing.
         reason: String,
     },
+}
+
+impl PlanError {
+    /// Returns what a caller can do about it.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, without its text.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Value { .. } => ErrorKind::InvalidArgument,
+            Self::Catalogue { .. } => ErrorKind::Malformed,
+            Self::TooLittle { .. } => ErrorKind::Empty,
+        }
+    }
 }
 
 /// Refuses numbers that are not finite or below 0.

@@ -141,7 +141,7 @@ enum Command {
     /// Write the knowledge base into a directory; all ranges must be sealed.
     Publish {
         /// Directory of the knowledge base, which must not exist.
-        #[arg(long, value_name = "DIR")]
+        #[arg(long, value_name = "DIR", value_parser = crate::knowledge_base::directory())]
         kb: PathBuf,
     },
     /// Tell what a run of some size would take on some numbers of machines: time, bytes, requests and

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use kato_estimator::{Calibration, CorpusSample, EstimateError, StorageEstimator, Target};
 use kato_learner::HierarchicalConceptLearner;
 use kato_learner::config::Recording;
@@ -62,7 +62,7 @@ pub(crate) struct Args {
     samples: Option<NonZeroU64>,
     /// Size of the run's text. An estimate by size is closer than one by --documents, as documents differ
     /// in length.
-    #[arg(long, value_name = "SIZE", conflicts_with = "from_run")]
+    #[arg(long, value_name = "SIZE", conflicts_with = "from_run", value_parser = crate::byte_size::of_text)]
     text_size: Option<ByteSize>,
     /// Read so long at most. What is read in a second or two is read to its end.
     #[arg(
@@ -191,17 +191,21 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
         .with_confidence(args.confidence)
         .with_force(args.force)
         .build()?;
-    let mut breakdown = estimator.estimate(target).map_err(|error| match &error {
+    let mut breakdown = match estimator.estimate(target) {
         // What helps depends on where the figures come from, which the library does not know: in the
         // place of its advice.
-        EstimateError::TooFar { .. } if is_sampled => anyhow!(
-            "{error}: read more of it with --for TIME or --max-documents N, or estimate all the same with --force"
-        ),
-        EstimateError::TooFar { .. } => {
-            anyhow!("{error}: take a longer run, or estimate all the same with --force")
+        Err(error @ EstimateError::TooFar { .. }) => {
+            let more = match is_sampled {
+                true => "read more of it with --for TIME or --max-documents N",
+                false => "take a longer run",
+            };
+            bail_as!(
+                Usage,
+                "{error}: {more}, or estimate all the same with --force"
+            )
         }
-        _ => error.into(),
-    })?;
+        outcome => outcome?,
+    };
     if let Some(dir) = &args.plot {
         breakdown.write_plots(dir, truth.as_ref())?;
     }

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
-use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar};
+use indicatif::{HumanBytes, HumanDuration, ProgressBar};
 use kato_prediction::disk::{BuildOptions, BuildReport};
 use serde::Serialize;
 
@@ -21,6 +21,7 @@ use crate::indexing::{WrittenCounts, head_options};
 use crate::inspect::{View, show};
 use crate::interrupt::cancel_on_interrupt;
 use crate::knowledge_base::{Access, DirectoryArgs};
+use crate::numbers::counted;
 use crate::occurrences::{self, Kept};
 use crate::trained_run::TrainedRun;
 
@@ -133,21 +134,24 @@ impl Built {
 
 impl View for Built {
     fn text(&self, _width: usize) -> String {
-        let (patterns, bytes) = (HumanCount(self.patterns), HumanBytes(self.bytes));
+        let (patterns, bytes) = (counted(self.patterns, "pattern"), HumanBytes(self.bytes));
         let took = |seconds| HumanDuration(Duration::from_secs_f64(seconds));
         let index = match self.was_there {
-            true => format!("{patterns} patterns are indexed already, in {bytes}\n"),
+            true => format!("indexed already: {patterns}, in {bytes}\n"),
             false => {
                 let took = took(self.seconds);
-                format!("indexed {patterns} patterns in {took}, {bytes}\n")
+                format!("indexed {patterns} in {took}, {bytes}\n")
             }
         };
-        let (ngrams, bytes) = (HumanCount(self.head.ngrams), HumanBytes(self.head.bytes));
+        let (ngrams, bytes) = (
+            counted(self.head.ngrams, "n-gram"),
+            HumanBytes(self.head.bytes),
+        );
         let head = match self.head.was_there {
-            true => format!("{ngrams} n-grams are counted already, in {bytes}\n"),
+            true => format!("counted already: {ngrams}, in {bytes}\n"),
             false => {
                 let took = took(self.head.seconds);
-                format!("counted {ngrams} n-grams in {took}, {bytes}\n")
+                format!("counted {ngrams} in {took}, {bytes}\n")
             }
         };
         let occurrences = self.occurrences.as_ref().map(Kept::text);

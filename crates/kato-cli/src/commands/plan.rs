@@ -36,11 +36,13 @@ use crate::exit::{bail_as, exit_code};
 use crate::history::{ForetellArgs, RunFacts};
 use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
+use crate::knowledge_base::directory;
 use crate::learning::LearningArgs;
 use crate::machine::{self, Machine};
 use crate::memory_limit::default_budget;
 use crate::meter::Meter;
 use crate::notice::say;
+use crate::numbers::counted;
 use crate::pilot::{PilotCorpus, PilotStore};
 use crate::planning::{
     Measured, Pilots, Plan, REACH, Target, TimeLaw, beyond, fitted, interval, limits, measure,
@@ -88,7 +90,7 @@ pub(crate) struct Args {
     #[arg(value_name = "SOURCE")]
     sources: Vec<PathBuf>,
     /// Size of the run's text: 1GB, 1TB. Default: that of the corpus.
-    #[arg(long = "text-size", alias = "target", value_name = "SIZE")]
+    #[arg(long = "text-size", alias = "target", value_name = "SIZE", value_parser = crate::byte_size::of_text)]
     target: Option<ByteSize>,
     /// Documents of the run, instead of a size.
     #[arg(long = "documents", alias = "samples", value_name = "N", conflicts_with = "target", value_parser = clap::value_parser!(u64).range(1..))]
@@ -129,7 +131,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "BACKEND")]
     backend: Option<Backend>,
     /// Directory of the run's knowledge base: the same as --backend embedded:DIR.
-    #[arg(long, value_name = "DIR", conflicts_with = "backend")]
+    #[arg(long, value_name = "DIR", conflicts_with = "backend", value_parser = directory())]
     kb: Option<PathBuf>,
     /// Write the plan as a page of HTML with plots.
     #[arg(long, value_name = "FILE")]
@@ -609,10 +611,12 @@ fn target(args: &Args, drawn: &Drawn<'_>) -> Result<Target> {
             "the corpus does not tell how large it is: say it with --text-size 1GB or --documents N"
         ),
     };
-    ensure!(
-        target.text_bytes >= 1.0,
-        "a run of no text takes no time: give --text-size a size"
-    );
+    if target.text_bytes < 1.0 {
+        bail_as!(
+            Usage,
+            "a run of no text takes no time: give --text-size a size"
+        );
+    }
     Ok(target)
 }
 
@@ -741,8 +745,8 @@ fn assumptions(
 ) -> Vec<String> {
     let mut assumptions = vec![
         format!(
-            "The corpus is like the {} documents ({}) that were drawn from it{}.",
-            corpus.n_documents(),
+            "The corpus is like what was drawn from it: {} ({}){}.",
+            counted(corpus.n_documents(), "document"),
             bytes(corpus.total_bytes() as f64),
             if corpus.is_whole {
                 ", which are all that it has"
@@ -766,7 +770,8 @@ fn assumptions(
             }
         }
         _ => assumptions.push(format!(
-            "Every document costs the same, whatever came before it; the run has {workers} workers here, and one a thread elsewhere; the source is read as fast as the pilots' file."
+            "Every document costs the same, whatever came before it; the run has {} here, and one a thread elsewhere; the source is read as fast as the pilots' file.",
+            counted(workers, "worker")
         )),
     }
     if merging > 1.0 {

@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use crate::exit::{bail_as, exit_code};
 use crate::inspect::{View, show};
+use crate::knowledge_base::directory;
 
 /// Saves what is whole of a damaged knowledge base: every segment of which each byte is right, with its
 /// patterns and their counts, into a new knowledge base.
@@ -38,7 +39,7 @@ pub(crate) struct Args {
     #[arg(value_name = "KB")]
     kb: PathBuf,
     /// Directory of the new knowledge base, which must not exist or be empty.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = directory())]
     out: PathBuf,
     /// Print one JSON object to standard output.
     #[arg(long)]

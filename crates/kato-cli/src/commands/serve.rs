@@ -29,6 +29,7 @@ use tokio::sync::Notify;
 use crate::byte_size::ByteSize;
 use crate::exit::{bail_as, failed};
 use crate::interrupt::{Told, on_interrupt};
+use crate::knowledge_base::directory;
 use crate::machine;
 use crate::memory_limit::memory_limit;
 use crate::prediction::generation;
@@ -62,7 +63,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Directory of sessions and knowledge; made if it is not there. One server at a time.
-    #[arg(long, value_name = "DIR", required_unless_present = "in_memory")]
+    #[arg(long, value_name = "DIR", required_unless_present = "in_memory", value_parser = directory())]
     data: Option<PathBuf>,
     /// Keep everything in memory; it is gone when the server stops.
     #[arg(long, conflicts_with = "data")]
@@ -104,8 +105,8 @@ pub(crate) struct Args {
     max_session_ttl: u64,
     /// Sessions at most. One more ends the session that was not used for longest, if that is longer
     /// than --session-ttl; otherwise it is refused.
-    #[arg(long, value_name = "N", default_value_t = 100_000)]
-    max_sessions: usize,
+    #[arg(long, value_name = "N", default_value = "100000")]
+    max_sessions: NonZeroUsize,
     /// Nodes at most; beyond it no new one is made, and those that there are go on.
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     max_nodes: usize,
@@ -118,7 +119,7 @@ pub(crate) struct Args {
     accept_losses: bool,
     /// Let POST /admin/backups copy the running server into a new directory below this one, named
     /// by the time. Whoever may use the server may do so.
-    #[arg(long, value_name = "DIR", conflicts_with = "in_memory")]
+    #[arg(long, value_name = "DIR", conflicts_with = "in_memory", value_parser = directory())]
     backups: Option<PathBuf>,
     /// Refuse another backup where there are as many. Those that a server was started on do not
     /// count.
@@ -290,7 +291,7 @@ fn open(args: &Args) -> Result<Service> {
         })
         .with_session_ttl(args.session_ttl)
         .with_max_session_ttl(args.max_session_ttl)
-        .with_max_sessions(args.max_sessions)
+        .with_max_sessions(args.max_sessions.get())
         .with_max_nodes(args.max_nodes)
         .with_max_node_memory(bytes("--max-node-memory", args.max_node_memory)?)
         .with_max_knowledge_memory(knowledge)

@@ -85,7 +85,8 @@ pub(crate) struct Args {
         long = "text-size",
         alias = "text",
         value_name = "SIZE",
-        default_value = "8MB"
+        default_value = "8MB",
+        value_parser = crate::byte_size::of_text
     )]
     text: ByteSize,
     /// Text on which quality is measured.

@@ -1,13 +1,13 @@
 //! The view of a few documents of a source.
 
 use anyhow::Result;
-use indicatif::HumanCount;
 use kato_loader::StreamingDatasetLoader;
 use serde::Serialize;
 
 use super::network::Network;
 use crate::inspect::View;
 use crate::inspect::layout::{dim, one_line};
+use crate::numbers::counted;
 use crate::remote::Fetcher;
 use crate::source::Sources;
 
@@ -69,8 +69,8 @@ impl View for Documents {
         let mut text = String::new();
         for document in &self.documents {
             let ShownDocument { index, id, .. } = document;
-            let length = HumanCount(document.characters);
-            let head = format!("{index}  {}  {length} characters", one_line(id, width));
+            let length = counted(document.characters, "character");
+            let head = format!("{index}  {}  {length}", one_line(id, width));
             text += &format!("{}\n", dim(&head));
             if self.is_full {
                 text += &lines(&document.text);

@@ -12,6 +12,8 @@ use kato_scheduler::{RunConfiguration, TrainingEvent, TrainingOptions, train_par
 use kato_store::MemoryStore;
 use serde::Serialize;
 
+use crate::numbers::counted;
+
 /// Time that is measured for; less where the text ends before.
 const MEASURED: Duration = Duration::from_secs(1);
 /// Synthetic text that is made for it: more than is learned in that time on small machines.
@@ -71,8 +73,10 @@ impl Rate {
         Ok(Self {
             documents_per_second: report.documents_per_sec,
             source: format!(
-                "measured now: {} synthetic documents of 2.1 kB learned into memory in {:.1} s with {} threads",
-                report.session_documents, report.total_time_seconds, report.n_workers
+                "measured now: {} of 2.1 kB learned into memory in {:.1} s with {}",
+                counted(report.session_documents, "synthetic document"),
+                report.total_time_seconds,
+                counted(report.n_workers, "thread")
             ),
         })
     }

@@ -234,9 +234,9 @@ impl View for DatasetStats {
             "; there are more\n"
         };
         text += &format!(
-            "{} of text, {} characters\n",
+            "{} of text, {}\n",
             HumanBytes(self.text_bytes),
-            HumanCount(self.characters)
+            counted(self.characters, "character")
         );
         if let Some(lengths) = &self.lengths {
             text += &lengths.in_lines(counts.documents, width);

@@ -7,7 +7,6 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use indicatif::HumanCount;
 use kato_estimator::sample::CountedDocuments;
 use kato_estimator::text_sampler::TextCounter;
 use kato_estimator::{CorpusSample, TextSampler};
@@ -17,6 +16,7 @@ use kato_probe::in_order;
 use kato_scheduler::StopSignal;
 
 use crate::meter::Meter;
+use crate::numbers::counted;
 
 /// Text that is taken from the loader at once, in bytes: as much as a run takes.
 const BATCH_BYTES: usize = 512 << 10;
@@ -143,7 +143,7 @@ impl Reading {
         self.documents += wanted;
         let documents = self.documents;
         meter.update(documents, look.documents.map(NonZeroU64::get), || {
-            vec![format!("{} documents looked at", HumanCount(documents))]
+            vec![format!("{} looked at", counted(documents, "document"))]
         });
         Ok(Some(Job {
             batch,

@@ -8,6 +8,8 @@ use anyhow::{Context, Result};
 use kato_planner::history::RunRecord;
 use kato_report::{Axis, Chart, Color, HeatMap, Picture, Shape, bars};
 
+use crate::numbers::counted;
+
 /// Most runs that have a bar.
 const MOST_BARS: usize = 16;
 
@@ -160,7 +162,7 @@ fn rates(runs: &[RunRecord]) -> Picture {
     let series = series.into_iter().enumerate();
     series
         .fold(chart, |chart, (at, (workers, points))| {
-            let name = format!("{workers} workers");
+            let name = counted(workers, "worker");
             chart.with(Color::Nth(at), name, Shape::Points(points))
         })
         .draw()

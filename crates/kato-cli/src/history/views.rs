@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::recording::machine_here;
 use crate::inspect::View;
+use crate::numbers::counted;
 
 /// Runs side by side.
 #[derive(Debug, Serialize)]
@@ -31,8 +32,8 @@ impl View for RunsView {
         let mut text = format!("{}, {}\n", run.run_id, run.recorded);
         let outcome = &run.outcome;
         text += &format!(
-            "{} samples in {}{}\n",
-            outcome.samples,
+            "{} in {}{}\n",
+            counted(outcome.samples, "document"),
             span(outcome.seconds / 3600.0),
             if outcome.complete {
                 ""
@@ -47,12 +48,14 @@ impl View for RunsView {
             text += &format!("{name}: {value}\n");
         }
         for (level, size) in outcome.levels.iter().zip(&run.settings.chunk_sizes) {
-            let patterns = level
-                .patterns
-                .map_or_else(|| "-".to_owned(), |n| n.to_string());
+            let patterns = match level.patterns {
+                Some(patterns) => counted(patterns, "pattern"),
+                None => "patterns unknown".to_owned(),
+            };
             text += &format!(
-                "{}: chunk size {size}, {} learn calls, {patterns} patterns\n",
-                level.node, level.learns
+                "{}: chunk size {size}, {}, {patterns}\n",
+                level.node,
+                counted(level.learns, "learn call")
             );
         }
         text
@@ -109,10 +112,10 @@ impl View for SimilarView {
         let lines = self.similar.iter().map(|similar| {
             let outcome = &similar.run.outcome;
             format!(
-                "{:.2}  {}  {} samples in {}\n",
+                "{:.2}  {}  {} in {}\n",
                 similar.similarity,
                 similar.run.run_id,
-                outcome.samples,
+                counted(outcome.samples, "document"),
                 span(outcome.seconds / 3600.0)
             )
         });
@@ -217,8 +220,10 @@ impl View for ForecastView {
             in_words(high)
         );
         text += &format!(
-            "by {} runs, with {:.0} learn calls as in {}\n",
-            self.runs, self.learns, self.learns_of
+            "by {}, with {} a document as in {}\n",
+            counted(self.runs, "run"),
+            counted(self.learns.round() as u64, "learn call"),
+            self.learns_of
         );
         if let Some(percent) = self.leave_one_out_percent {
             text += &format!(
@@ -238,7 +243,7 @@ pub(crate) struct Imported {
 
 impl View for Imported {
     fn text(&self, _width: usize) -> String {
-        format!("{} runs imported\n", self.imported.len())
+        format!("{} imported\n", counted(self.imported.len(), "run"))
     }
 }
 

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::View;
 use super::layout::{bar, dim, heading};
 use super::overview::count;
+use crate::numbers::counted;
 
 /// The largest frequency up to which all have a bar each; where there is a larger one, bars stand
 /// for ranges.
@@ -83,10 +84,8 @@ fn picture(node: &str, statistics: &FrequencyStatistics, width: usize) -> String
     if statistics.patterns == 0 {
         return heading(&format!("{node}: no patterns"));
     }
-    let patterns = count(statistics.patterns);
-    let mut text = heading(&format!(
-        "{node}: how often its {patterns} patterns were learned"
-    ));
+    let patterns = counted(statistics.patterns, "pattern");
+    let mut text = heading(&format!("{node}: {patterns} by how often each was learned"));
     let bars = bars(&statistics.histogram);
     let rows: Vec<[String; 3]> = bars
         .iter()

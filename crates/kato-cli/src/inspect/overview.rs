@@ -169,7 +169,7 @@ impl Overview {
             }
         };
         let size = HumanBytes(self.disk_bytes);
-        let mut storage = format!("{size} after {} commits", HumanCount(self.commits));
+        let mut storage = format!("{size} after {}", counted(self.commits, "commit"));
         if let Some(bytes) = self.bytes_per_pattern {
             storage += &format!(", {bytes:.1} bytes a pattern");
         }
@@ -234,7 +234,10 @@ impl CorpusOverview {
         match self.files.as_slice() {
             [] => "no files".to_owned(),
             [file] => format!("{file}, {bytes}"),
-            [first, .., last] => format!("{} files, {bytes}: {first} … {last}", self.files.len()),
+            [first, .., last] => {
+                let files = counted(self.files.len(), "file");
+                format!("{files}, {bytes}: {first} … {last}")
+            }
         }
     }
 }

@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::exit::bail_as;
 use crate::notice::is_for_machines;
+use crate::numbers::counted;
 use crate::trained_run::TrainedRun;
 
 /// What came of keeping occurrences.
@@ -31,20 +32,22 @@ pub(crate) struct Kept {
 impl Kept {
     /// Describes it.
     pub(crate) fn text(&self) -> String {
-        let (documents, tokens) = (HumanCount(self.documents), HumanCount(self.tokens));
+        let of = format!(
+            "{} of {}",
+            counted(self.tokens, "token"),
+            counted(self.documents, "document")
+        );
         let bytes = HumanBytes(self.bytes);
         let mut text = match self.was_there {
-            true => {
-                format!("{tokens} tokens of {documents} documents are kept already, in {bytes}\n")
-            }
+            true => format!("kept already: {of}, in {bytes}\n"),
             false => {
                 let took = HumanDuration(Duration::from_secs_f64(self.seconds));
-                format!("kept {tokens} tokens of {documents} documents in {took}, {bytes}\n")
+                format!("kept {of} in {took}, {bytes}\n")
             }
         };
         if self.missing_lessons > 0 {
-            let lessons = HumanCount(self.missing_lessons);
-            text += &format!("{lessons} learn calls of these documents were forgotten since\n");
+            let lessons = counted(self.missing_lessons, "learn call");
+            text += &format!("forgotten of them since: {lessons}\n");
         }
         text
     }
@@ -76,8 +79,9 @@ pub(crate) fn keep(
         writer.discard()?;
         bail_as!(
             Conflict,
-            "the corpus gives {found} documents now, and {learned} were learned: give its files as they were to `kato index \
-             --occurrences`"
+            "the corpus gives {} now, and {} were learned: give its files as they were to `kato index --occurrences`",
+            counted(found, "document"),
+            HumanCount(learned)
         );
     }
     tell("sorting the places of the documents".to_owned());
@@ -178,8 +182,9 @@ fn described(run: &TrainedRun) -> Result<Documents> {
     if left_out > 0 {
         bail_as!(
             Conflict,
-            "{left_out} documents of the corpus were skipped in the training (--skip-errors), and occurrences would hold \
-             them: take them out of the corpus and train anew to keep occurrences"
+            "the training skipped {} (--skip-errors), which occurrences would hold: take what it skipped out of the corpus \
+             and train anew to keep occurrences",
+            counted(left_out, "document")
         );
     }
     let end = run.checkpoint().cursor.documents();

@@ -8,6 +8,7 @@ use kato_report::{Axis, Callout, Chart, Color, Page, Picture, Range, Ranges, Sha
 
 use super::Plan;
 use super::view::in_words;
+use crate::numbers::counted;
 
 /// Points of a curve.
 const POINTS: i32 = 60;
@@ -21,9 +22,9 @@ pub(crate) fn page(plan: &Plan, time: &Scaling) -> String {
         sources => sources.join(" and "),
     };
     page.lead(&format!(
-        "{} of text like {sources}, about {} documents, {} times the largest pilot",
+        "{} of text like {sources}, about {}, {} times the largest pilot",
         bytes(plan.target.text_bytes),
-        count(plan.target.samples),
+        counted(plan.target.samples.round() as u64, "document"),
         count(plan.extrapolation)
     ));
     page.callout(&headline(plan));

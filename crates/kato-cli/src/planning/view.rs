@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::Measured;
 use crate::forecast::corrected;
 use crate::inspect::View;
+use crate::numbers::counted;
 
 /// A plan of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -127,9 +128,9 @@ impl View for Plan {
     fn text(&self, _width: usize) -> String {
         let hours = |seconds: f64| span(seconds / 3600.0);
         let mut text = format!(
-            "The run: {} of text, about {:.0} documents, {:.0} times the largest pilot\n",
+            "The run: {} of text, about {}, {:.0} times the largest pilot\n",
             bytes(self.target.text_bytes),
-            self.target.samples,
+            counted(self.target.samples.round() as u64, "document"),
             self.extrapolation
         );
         if let Some(upserts) = self.target.upserts {

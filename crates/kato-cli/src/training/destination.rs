@@ -28,6 +28,8 @@ use uuid::Uuid;
 use crate::backend::{Backend, warn_of_recovery};
 use crate::exit::CommandError;
 use crate::indexing::{self, WrittenCounts};
+use crate::knowledge_base::directory;
+use crate::numbers::counted;
 use crate::occurrences::{self, Kept};
 use crate::patience::patiently;
 use crate::report;
@@ -45,7 +47,7 @@ pub(crate) struct DestinationArgs {
     #[arg(long, value_name = "BACKEND")]
     backend: Option<Backend>,
     /// Directory of the knowledge base: the same as --backend embedded:DIR.
-    #[arg(long, value_name = "DIR", conflicts_with = "backend")]
+    #[arg(long, value_name = "DIR", conflicts_with = "backend", value_parser = directory())]
     kb: Option<PathBuf>,
     /// For embedded: leave an index and the counts of the head, as `kato index` does. Without this an index
     /// is written from 100,000 patterns on, so that the knowledge base answers at once, and counts that are
@@ -475,30 +477,30 @@ fn summary_of_nodes(nodes: &RemoteBackend, report: &TrainingReport) -> String {
     // Requests are those of this session, so they are compared with its documents only.
     let each = calls.requests as f64 / report.session_documents.max(1) as f64;
     let mut text = format!(
-        "{} requests to {}: {each:.2} a document",
-        HumanCount(calls.requests),
+        "{} to {}: {each:.2} a document",
+        counted(calls.requests, "request"),
         nodes.server()
     );
     if calls.retries + calls.recoveries > 0 {
         text += &format!(
-            "; {} repeated, {} sessions made anew",
+            "; {} repeated, {} made anew",
             HumanCount(calls.retries),
-            HumanCount(calls.recoveries)
+            counted(calls.recoveries, "session")
         );
     }
     let doubts = nodes.doubts();
     if doubts.requests > 0 {
         text += &format!(
-            "\n{} requests without an answer: of their {} learn calls {} had arrived, the others were sent again",
-            HumanCount(doubts.requests),
-            HumanCount(doubts.calls),
+            "\n{} without an answer: of {} in doubt {} had arrived, the others were sent again",
+            counted(doubts.requests, "request"),
+            counted(doubts.calls, "learn call"),
             HumanCount(doubts.arrived),
         );
     }
     if doubts.compared > 0 {
         text += &format!(
-            "\n{} patterns compared with what was taught",
-            HumanCount(doubts.compared)
+            "\n{} compared with what was taught",
+            counted(doubts.compared, "pattern")
         );
     }
     for torn in nodes.torn_learns() {

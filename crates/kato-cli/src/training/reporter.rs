@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::forecast::expected_time;
 use crate::meter::{Meter, Pace, WARM_UP};
 use crate::notice;
+use crate::numbers::counted;
 
 /// Shortest time between two lines of progress for machines.
 const JSON_INTERVAL: Duration = Duration::from_secs(1);
@@ -192,9 +193,9 @@ fn facts(progress: &Progress, pace: Pace, is_stopping: bool) -> Vec<String> {
         facts.extend(time_left(progress, pace).map(|left| format!("{} left", HumanDuration(left))));
     }
     if progress.errors > 0 {
-        facts.push(format!("{} errors", HumanCount(progress.errors)));
+        facts.push(counted(progress.errors, "error"));
     }
-    facts.push(format!("{} rows", HumanCount(progress.records)));
+    facts.push(counted(progress.records, "row"));
     let read = HumanBytes(progress.bytes_read);
     facts.push(match pace.megabytes() {
         Some(speed) => format!("{read} read at {speed}"),
@@ -210,13 +211,13 @@ fn facts(progress: &Progress, pace: Pace, is_stopping: bool) -> Vec<String> {
         let digits = usize::from(per_second < 10.0);
         facts.push(format!("{per_second:.digits$} documents/s"));
     }
-    facts.push(format!("{} documents", HumanCount(progress.documents)));
+    facts.push(counted(progress.documents, "document"));
     // In front, because facts that do not fit into the line are left out from the end.
     if let Some(waiting) = &progress.waiting {
         facts.insert(0, waiting.clone());
     }
     if progress.workers > 1 {
-        facts.push(format!("{} workers", progress.workers));
+        facts.push(counted(progress.workers, "worker"));
     }
     let levels: Vec<String> = progress
         .learns

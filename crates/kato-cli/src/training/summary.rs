@@ -71,11 +71,11 @@ fn stored(report: &TrainingReport, place: &str) -> String {
     };
     let levels = report.levels.iter();
     let patterns: u64 = levels.filter_map(|level| level.unique_patterns).sum();
-    let each = bytes as f64 / patterns.max(1) as f64;
-    format!(
-        "{} in {place}: {each:.1} bytes a pattern\n",
-        HumanBytes(bytes),
-    )
+    let each = match patterns {
+        0 => String::new(),
+        patterns => format!(": {:.1} bytes a pattern", bytes as f64 / patterns as f64),
+    };
+    format!("{} in {place}{each}\n", HumanBytes(bytes))
 }
 
 /// Describes what was not learned, and what went wrong.

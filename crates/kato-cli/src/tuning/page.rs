@@ -6,6 +6,7 @@ use kato_report::figures::{bytes, count, percent, three_digits};
 use kato_report::{Axis, Callout, Chart, Color, HeatMap, Page, Picture, Shape, Table};
 
 use super::{Row, Tuning};
+use crate::numbers::counted;
 
 /// A column of the table: its name, what was measured, and how that is written.
 type Column = (&'static str, &'static str, fn(f64) -> String);
@@ -24,10 +25,10 @@ const COLUMNS: [Column; 6] = [
 pub(crate) fn page(tuning: &Tuning) -> String {
     let mut page = Page::new("Configurations compared");
     page.lead(&format!(
-        "{} trials over up to {} of text, quality on {} documents held out",
-        tuning.trials,
+        "{} over up to {} of text, quality on {} held out",
+        counted(tuning.trials, "trial"),
         bytes(tuning.text_bytes as f64),
-        tuning.held_out_documents
+        counted(tuning.held_out_documents, "document")
     ));
     if let Some(best) = tuning.ranking.first() {
         let facts = best.measured();

@@ -218,7 +218,7 @@ fn far_targets_are_refused_unless_forced_and_intervals_widen() {
     let told = place.refusal(
         "estimate",
         &["corpus.jsonl", "--documents", "1000000000", "--quiet"],
-        1,
+        2,
     );
     assert!(
         told.contains("--max-documents") && told.contains("--force"),
@@ -295,6 +295,10 @@ fn wrong_usage_and_missing_things_are_told() {
         1,
     );
     assert!(told.contains("nowhere"), "{told}");
+    for ask in [["--text-size", "0"], ["--confidence", "2"]] {
+        let told = place.refusal("estimate", &["corpus.jsonl", ask[0], ask[1]], 2);
+        assert!(told.contains(ask[0]), "{told}");
+    }
 }
 
 #[test]

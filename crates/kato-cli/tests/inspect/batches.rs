@@ -107,7 +107,7 @@ fn a_line_that_is_no_question_does_not_end_the_others() {
         );
         let told = String::from_utf8(output.stderr).unwrap();
         let expected =
-            "error: 1 of 3 questions in standard input have no answer, the first in line 3: ";
+            "error: no answer to 1 of 3 questions in standard input, the first in line 3: ";
         assert!(told.starts_with(expected), "{told}");
     }
 }

@@ -97,9 +97,36 @@ fn wrong_usage_is_told_apart_from_failure() {
         &["--export", "a", "--import", "b"],
         &["--limit", "many"],
         &["--nothing"],
+        &["--kb", "https://example.com/kb"],
     ] {
         assert_eq!(place.inspect_fails(arguments).0, 2, "{arguments:?}");
     }
+}
+
+#[test]
+fn an_address_becomes_no_directory() {
+    let place = Workplace::trained();
+    let address = "https://example.com/kb";
+    for arguments in [
+        &["train", "corpus.jsonl", "--kb", address][..],
+        &["salvage", "kb", "--out", address],
+        &["serve", "--data", address],
+        &["retire", "--kb", address],
+    ] {
+        let output = place.command(arguments[0], &arguments[1..]).output();
+        assert_eq!(output.unwrap().status.code(), Some(2), "{arguments:?}");
+    }
+    assert!(!place.path("https:").exists());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn help_that_cannot_be_written_is_an_error() {
+    let full = fs::OpenOptions::new().write(true).open("/dev/full");
+    let mut command = Workplace::new().command("inspect", &["--help"]);
+    let output = command.stdout(full.unwrap()).output().unwrap();
+    assert_eq!(output.status.code(), Some(5), "{output:?}");
+    assert!(output.stderr.starts_with(b"error: write standard output: "));
 }
 
 #[test]

@@ -42,6 +42,8 @@ fn estimate<'a>(
 /// patterns as logarithms, and how many intervals hold.
 #[derive(Default)]
 struct Trial {
+    documents: usize,
+    different: usize,
     errors: Vec<f64>,
     widths: Vec<f64>,
     holds: usize,
@@ -54,7 +56,11 @@ impl Trial {
         let documents = documents(path);
         let text_bytes = documents.iter().map(|text| text.len() as u64).sum();
         let n = (documents.len() / 20).max(20);
-        let mut trial = Self::default();
+        let mut trial = Self {
+            documents: documents.len(),
+            different: documents.iter().collect::<BTreeSet<_>>().len(),
+            ..Self::default()
+        };
         for levels in LEVELS {
             let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2())
                 .with_chunk_sizes(levels)
@@ -102,7 +108,7 @@ fn a_twentieth_of_foreign_corpora_tells_the_whole_within_intervals() {
     paths.sort();
     let trials: Vec<Trial> = paths.par_iter().map(|path| Trial::of(path)).collect();
     println!(
-        "| corpus | errors of distinct patterns, % | holds | median width | bytes: median error | holds |"
+        "\n| corpus | documents | different | errors of distinct patterns, % | holds | median width | bytes: median error | holds |\n|---|--:|--:|---|--:|--:|--:|--:|"
     );
     let percent = |value: f64| 100.0 * value.exp_m1();
     for (path, trial) in paths.iter().zip(&trials) {
@@ -112,8 +118,10 @@ fn a_twentieth_of_foreign_corpora_tells_the_whole_within_intervals() {
             .map(|e| format!("{:+.0}", percent(*e)))
             .collect();
         println!(
-            "| {} | {} | {} of {} | {:.0} % | {:.0} % | {} |",
+            "| {} | {} | {} | {} | {} of {} | {:.0} % | {:.0} % | {} |",
             path.file_stem().unwrap().display(),
+            trial.documents,
+            trial.different,
             errors.join(" "),
             trial.holds,
             trial.errors.len(),

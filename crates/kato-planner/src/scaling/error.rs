@@ -1,6 +1,6 @@
 //! Errors of fits and predictions.
 
-use kato_advice::Advice;
+use kato_advice::{Advice, ErrorClass, ErrorKind};
 use thiserror::Error;
 
 /// The reason why there is no fit or no prediction.
@@ -59,6 +59,23 @@ pub enum ScalingError {
 }
 
 impl ScalingError {
+    /// Returns what a caller can do about it.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, without its text.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Value { .. } | Self::NoLaw | Self::Setting { .. } | Self::TooFar { .. } => {
+                ErrorKind::InvalidArgument
+            }
+            Self::TooFewSizes { .. } | Self::Singular { .. } => ErrorKind::Empty,
+        }
+    }
+
     /// Returns what to do about it, in names of this library, where the text does not say that.
     #[must_use]
     pub fn advice(&self) -> Option<Advice> {

@@ -106,10 +106,11 @@ async fn learn(
     let (is_now, marker) = (done.by_this_call(), done.into_inner());
     let bytes: u64 = marker.levels.iter().map(|level| level.file.bytes).sum();
     let text = format!(
-        "task {task} {}: {}, {}, {bytes} bytes",
+        "task {task} {}: {}, {}, {}",
         when(is_now),
         counted(marker.counters.documents, "document"),
-        counted(marker.counters.tokens, "token")
+        counted(marker.counters.tokens, "token"),
+        counted(bytes, "byte")
     );
     Ok((text, answer(is_now, &marker)))
 }
@@ -168,7 +169,8 @@ async fn seal(cluster: Cluster, range: Option<u32>, all: bool, scratch: &Path) -
         let done = cluster.seal(range, scratch).await?;
         let (is_now, marker) = (done.by_this_call(), done.into_inner());
         let bytes = marker.segment.bytes;
-        lines.push(format!("range {range} {}: {bytes} bytes", when(is_now)));
+        let bytes = counted(bytes, "byte");
+        lines.push(format!("range {range} {}: {bytes}", when(is_now)));
         values.push(answer(is_now, &marker));
     }
     Ok((lines.join("\n"), json!({ "segments": values })))
@@ -219,7 +221,7 @@ async fn diff(cluster: &Cluster, left: &str, right: &str, scratch: &Path) -> Res
     for level in &difference.levels {
         let patterns = &level.patterns;
         lines.push(format!(
-            "{}: {} patterns only left, {} only right, {} changed, {} equal; {} learn calls left, {} right",
+            "{}: patterns: {} only left, {} only right, {} changed, {} equal; learn calls: {} left, {} right",
             level.node,
             patterns.only_left,
             patterns.only_right,
@@ -240,9 +242,9 @@ async fn gc(cluster: &Cluster, dry_run: bool, merged_inputs: bool) -> Result<Ans
     let garbage = cluster.gc(&options).await?;
     let would = if dry_run { "would remove" } else { "removed" };
     let text = format!(
-        "{would} {}, {} bytes",
+        "{would} {}, {}",
         counted(garbage.objects, "object"),
-        garbage.bytes
+        counted(garbage.bytes, "byte")
     );
     Ok((text, serde_json::to_value(garbage)?))
 }
@@ -250,7 +252,7 @@ async fn gc(cluster: &Cluster, dry_run: bool, merged_inputs: bool) -> Result<Ans
 /// Describes how far a plan is.
 fn status_text(status: &ClusterStatus) -> String {
     let mut text = format!(
-        "generation {}: tasks {} of {} done, merges {} of {} done, ranges {} of {} sealed, {}\n{}, {}, {} bytes of tasks, {} bytes merged, {} bytes sealed",
+        "generation {}: tasks {} of {} done, merges {} of {} done, ranges {} of {} sealed, {}\n{}, {}, {} of tasks, {} merged, {} sealed",
         status.generation,
         status.tasks_done,
         status.tasks,
@@ -261,9 +263,9 @@ fn status_text(status: &ClusterStatus) -> String {
         if_published(status.published.is_some()),
         counted(status.documents, "document"),
         counted(status.tokens, "token"),
-        status.task_bytes,
-        status.merged_bytes,
-        status.sealed_bytes
+        counted(status.task_bytes, "byte"),
+        counted(status.merged_bytes, "byte"),
+        counted(status.sealed_bytes, "byte")
     );
     if !status.tasks_open.is_empty() {
         text += &format!("\nnot done: tasks {}", status.tasks_open.join(", "));

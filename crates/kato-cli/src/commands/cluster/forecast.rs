@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::byte_size::ByteSize;
 use crate::inspect::layout::table;
 use crate::inspect::{View, show};
+use crate::numbers::counted;
 
 /// Symbols that a range of a level can have at most.
 const MOST_SYMBOLS: f64 = u32::MAX as f64;
@@ -21,7 +22,7 @@ const MOST_SYMBOLS: f64 = u32::MAX as f64;
 #[derive(Debug, clap::Args)]
 pub(crate) struct ForecastArgs {
     /// Size of the corpus's text: 1TB.
-    #[arg(long = "text-size", alias = "text", value_name = "SIZE")]
+    #[arg(long = "text-size", alias = "text", value_name = "SIZE", value_parser = crate::byte_size::of_text)]
     text: ByteSize,
     /// Numbers of machines.
     #[arg(
@@ -170,8 +171,8 @@ impl View for ForecastView {
                 // Writing into a string cannot fail.
                 let _ = writeln!(
                     text,
-                    "\nwith {} ranges one would have {symbols:.1e} symbols, and can have {MOST_SYMBOLS:.1e}: give more --ranges",
-                    row.n_ranges
+                    "\nwith {} one would have {symbols:.1e} symbols, and can have {MOST_SYMBOLS:.1e}: give more --ranges",
+                    counted(row.n_ranges, "range")
                 );
             }
         }

@@ -122,8 +122,8 @@ pub(super) async fn make_plan(cluster: &Cluster, args: &PlanArgs) -> Result<Answ
     {
         // How many documents a task has is known only when it has been learned.
         text += &format!(
-            "\n{} tasks of {} in all: some may be without a document, and fewer do as well",
-            args.tasks,
+            "\n{} of {} in all: some may be without a document, and fewer do as well",
+            counted(args.tasks, "task"),
             HumanBytes(bytes)
         );
     }
