@@ -118,7 +118,7 @@ async fn make_piece(
     let bytes = app.workers.run(Work::Long, &node, &cancel, job).await?;
     // What they were made of is gone. Lines were paid for one by one, so that no more is missing than
     // the ends of some.
-    drop(resources.charge_answer(bytes.len()));
+    let _ = resources.charge_answer(bytes.len());
     Ok(until_sent(bytes.into(), resources))
 }
 
