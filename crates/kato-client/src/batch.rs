@@ -47,21 +47,15 @@ pub(crate) struct BatchSessions {
 }
 
 impl BatchSessions {
-    /// Creates the sessions of batches for a node; each is made on the server when it is first
+    /// Creates the sessions of batches for the node of another session; each is made on the server when it is first
     /// used.
     pub(crate) fn new(
         transport: &Transport,
-        node_id: &str,
+        options: &SessionOptions,
         chunk_size: Option<usize>,
         generation: KatoGeneration,
     ) -> Self {
-        let session = |length: usize| {
-            let options = SessionOptions::new(node_id)
-                .with_max_pattern_length(length as u64)
-                .with_rolling(false)
-                .with_process_predictions(false);
-            Session::new(transport.clone(), options)
-        };
+        let session = |length| Session::new(transport.clone(), options.for_lessons(length));
         Self {
             chunk_size,
             runs: session(chunk_size.unwrap_or(0)),

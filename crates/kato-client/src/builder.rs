@@ -14,7 +14,7 @@ use crate::address::Address;
 use crate::calls::Counters;
 use crate::connect::Connector;
 use crate::transport::{Pool, Transport};
-use crate::{ClientError, KatoClient, RetryPolicy, SessionOptions};
+use crate::{ClientError, KatoClient, RetryPolicy, SessionOptions, checks};
 
 /// Time after which an idle connection is not used again: a KATO closes it after 5 s, and a request
 /// that is sent at that moment is lost.
@@ -187,6 +187,7 @@ impl KatoClientBuilder {
         if self.session.ttl.is_some_and(|ttl| ttl.as_secs() == 0) {
             return Err(config("ttl", "must be at least a second"));
         }
+        checks::settings(&self.session.config, None)?;
         let headers = self.all_headers()?;
         #[cfg(feature = "https")]
         let tls = crate::tls::client_config(base.is_secure(), &self.roots)?;

@@ -15,7 +15,7 @@ use crate::batch::{check_names, is_plain, name_of, normalized, observations};
 use crate::calls::CallKind;
 use crate::session::{Learn, Session};
 use crate::transport::{Failure, Meaning};
-use crate::{ClientError, KatoClient, KatoGeneration, SessionOptions};
+use crate::{ClientError, KatoClient, KatoGeneration};
 
 /// Bytes of a node's symbols that are read to find out whether there are any.
 const BLANK_BYTES: usize = 64 << 10;
@@ -235,13 +235,8 @@ impl KatoClient {
     ///
     /// When the server cannot be reached or is no KATO server.
     pub async fn learn_session(&self, chunk_size: usize) -> Result<LearnSession, ClientError> {
-        let session = |length: usize| {
-            let options = SessionOptions::new(self.node_id())
-                .with_max_pattern_length(length as u64)
-                .with_rolling(false)
-                .with_process_predictions(false);
-            Session::new(self.transport.clone(), options)
-        };
+        let options = &self.session.options;
+        let session = |length| Session::new(self.transport.clone(), options.for_lessons(length));
         Ok(LearnSession {
             chunk_size,
             generation: self.generation().await?,

@@ -21,6 +21,7 @@ pub mod blocking;
 mod builder;
 mod call;
 pub mod calls;
+mod checks;
 mod client;
 mod connect;
 mod error;

@@ -20,6 +20,7 @@ use serde_json::{Map, Value};
 #[must_use = "options do nothing until a client is made with them"]
 pub struct SessionOptions {
     pub(crate) node_id: String,
+    pub(crate) shares_node_id: bool,
     pub(crate) config: Map<String, Value>,
     pub(crate) metadata: Map<String, Value>,
     pub(crate) ttl: Option<Duration>,
@@ -28,9 +29,13 @@ pub struct SessionOptions {
 
 impl SessionOptions {
     /// Creates the settings of a session of the node `node_id`, with the server's defaults.
+    ///
+    /// ASCII letters, digits and `_` are kept by every server: [others](Self::with_shared_node_id) may be
+    /// changed.
     pub fn new(node_id: impl Into<String>) -> Self {
         Self {
             node_id: node_id.into(),
+            shares_node_id: false,
             config: Map::new(),
             metadata: Map::new(),
             ttl: None,
@@ -48,6 +53,14 @@ impl SessionOptions {
     #[must_use]
     pub fn node_id(&self) -> &str {
         &self.node_id
+    }
+
+    /// Sets whether the node's id may have characters of which the server makes `_`. Default: no, as all ids
+    /// that become the same share a knowledge base: of `a-b` and `a.b` every KATO makes `a_b`, and from 5.x on
+    /// of `a@b` and `aäb` as well.
+    pub const fn with_shared_node_id(mut self, may_be_shared: bool) -> Self {
+        self.shares_node_id = may_be_shared;
+        self
     }
 
     /// Sets any setting by its name on the wire. The server decides whether it accepts the value.
@@ -68,7 +81,7 @@ impl SessionOptions {
         self.with_setting("stm_mode", if rolling { "ROLLING" } else { "CLEAR" })
     }
 
-    /// Sets the least similarity of a prediction, from 0 to 1.
+    /// Sets the least similarity of a prediction, from 0 to 1; for a KATO 6.x above 0.
     pub fn with_recall_threshold(self, threshold: f64) -> Self {
         self.with_setting("recall_threshold", threshold)
     }
@@ -91,6 +104,16 @@ impl SessionOptions {
     /// Sets whether symbols match as a whole (3.10) or character by character.
     pub fn with_token_matching(self, on: bool) -> Self {
         self.with_setting("use_token_matching", on)
+    }
+
+    /// Returns the settings of a session that teaches the same node lessons of so many events, or of any
+    /// number for 0.
+    pub(crate) fn for_lessons(&self, length: usize) -> Self {
+        Self::new(&*self.node_id)
+            .with_shared_node_id(self.shares_node_id)
+            .with_max_pattern_length(length as u64)
+            .with_rolling(false)
+            .with_process_predictions(false)
     }
 
     /// Adds metadata by which the session can be recognised; it comes back with the session.

@@ -249,7 +249,7 @@ impl<'a> Candidates<'a> {
         let present = if self.summary.n_blocks == 0 {
             length
         } else if self.by_position() {
-            self.present_by_position(event_lengths)?
+            self.present_by_position(event_lengths, common)?
         } else {
             let is_first_match = |place: usize| first_match == Some(self.symbols[place]);
             let (start, end) = (self.summary.start, self.summary.end);
@@ -268,9 +268,14 @@ impl<'a> Candidates<'a> {
     /// Returns the number of symbols in the events from the first to the last match of the pattern whose
     /// blocks were summarised last.
     #[inline]
-    fn present_by_position(&mut self, event_lengths: Option<&[u32]>) -> Result<usize, Cancelled> {
+    fn present_by_position(
+        &mut self,
+        event_lengths: Option<&[u32]>,
+        common: OverlapBounds,
+    ) -> Result<usize, Cancelled> {
         let (first, last) = (self.summary.start, self.summary.end - 1);
-        if !self.matcher.has_choice(self.summary.n_matched) {
+        let n_left = common.symbols - self.summary.n_matched;
+        if !self.matcher.has_choice_of_places(&self.symbols, n_left) {
             return Ok(event_lengths.map_or(last + 1 - first, |lengths| {
                 symbols_of_events(lengths, first, last)
             }));
@@ -298,7 +303,7 @@ impl<'a> Candidates<'a> {
         let summary = self.matcher.summarize_blocks(self.cancel)?;
         self.matcher.read_pairs(&mut self.pairs);
         let is_by_position = self.by_position();
-        if is_by_position && self.matcher.has_choice(summary.n_matched) {
+        if is_by_position && self.matcher.has_choice(pattern.symbols) {
             let state = self.state.in_events();
             refine(pattern, state, &mut self.pairs, self.cancel)?;
         }

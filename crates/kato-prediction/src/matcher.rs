@@ -1,5 +1,7 @@
 //! Matching of a pattern and the state as far as the score needs it: counts instead of symbols.
 
+use std::ops::Range;
+
 use crate::SymbolId;
 use crate::cancel::{Cancel, Cancelled};
 use crate::matching::{MatchingBlock, lcs_length_unless, matching_blocks_unless};
@@ -142,43 +144,24 @@ impl<'a> Matcher<'a> {
         Ok(BlockSummary::from_blocks(&self.blocks))
     }
 
-    /// Returns whether a symbol of the blocks that were summarised last, which hold `n_matched`, is also
-    /// elsewhere in pattern or state, so that a match might move there.
-    #[inline]
-    pub(crate) fn has_choice(&self, n_matched: usize) -> bool {
-        if let Some(pattern) = &self.pattern {
-            return self.has_long_choice(pattern, n_matched);
-        }
-        // Most often everything that pattern and state have in common is matched.
-        let n_common = self.rows.iter().filter(|&&row| row != 0).count();
-        let all = self.rows.iter().fold(0, |all, row| all | row);
-        if n_matched == n_common && n_matched == u64::count_ones(all) as usize {
-            return false;
-        }
-        let mut matched = 0;
-        for block in &self.blocks {
-            // A block has as many bits at most as a word.
-            matched |= u64::MAX >> (WORD - block.len) << block.state_start;
-        }
-        let n_places = self.rows.iter().filter(|&row| row & matched != 0).count();
-        let all = self.rows.iter().fold(0, |all, row| match row & matched {
-            0 => all,
-            _ => all | row,
-        });
-        n_places > n_matched || all & !matched != 0
+    /// Returns whether a match of the blocks that were summarised last might move: whether its symbol is also
+    /// between it and the matches beside it, in the pattern or in the state.
+    pub(crate) fn has_choice(&self, pattern: &[SymbolId]) -> bool {
+        let runs = self.blocks.iter();
+        let in_state = runs.map(|block| block.state_start..block.state_end());
+        self.has_choice_of_places(pattern, pattern.len())
+            || self.state.repeats && repeats_beside(self.observed(), in_state)
     }
 
-    /// Returns what [`has_choice`](Self::has_choice) does for sequences that are too long for words.
-    fn has_long_choice(&self, pattern: &[SymbolId], n_matched: usize) -> bool {
-        let blocks = self.blocks.iter();
-        let places = blocks.flat_map(|block| block.pattern_start..block.pattern_end());
-        let mut matched: Vec<SymbolId> = places.map(|place| pattern[place]).collect();
-        matched.sort_unstable();
-        let count = |symbols: &[SymbolId]| {
-            let is_matched = |symbol: &&SymbolId| matched.binary_search(symbol).is_ok();
-            symbols.iter().filter(is_matched).count()
-        };
-        count(pattern) > n_matched || count(self.observed()) > n_matched
+    /// Returns whether a match of the blocks that were summarised last might move in the pattern: where none
+    /// does, whatever moves in the state, the places that match stay.
+    ///
+    /// `n_left` symbols of the pattern at most are not matched and in the state all the same.
+    #[inline]
+    pub(crate) fn has_choice_of_places(&self, pattern: &[SymbolId], n_left: usize) -> bool {
+        let runs = self.blocks.iter();
+        let in_pattern = runs.map(|block| block.pattern_start..block.pattern_end());
+        n_left > 0 && repeats_beside(pattern, in_pattern)
     }
 
     /// Replaces `pairs` by the matches of the blocks that were summarised last, at their positions in the
@@ -263,6 +246,25 @@ impl<'a> Matcher<'a> {
         }
         found
     }
+}
+
+/// Returns whether what lies between runs of a side holds the symbol with which the run before it ends or the
+/// one after it begins: within a run, nothing lies between two matches.
+#[inline]
+fn repeats_beside(side: &[SymbolId], runs: impl Iterator<Item = Range<usize>>) -> bool {
+    let (mut end, mut last) = (0, None);
+    for run in runs {
+        let (first, before) = (side[run.start], last.unwrap_or(side[run.start]));
+        let gap = &side[end..run.start];
+        if gap
+            .iter()
+            .any(|&symbol| symbol == first || symbol == before)
+        {
+            return true;
+        }
+        (end, last) = (run.end, Some(side[run.end - 1]));
+    }
+    last.is_some_and(|last| side[end..].contains(&last))
 }
 
 #[cfg(test)]

@@ -70,10 +70,10 @@ fn move_pair(
     let position = |pair: &Pair| pair.position;
     // Most have nowhere to go.
     if free_places(pattern, pairs, k, &place).next().is_some() {
-        let on_state = mates(pairs, k, state.events, position);
-        let found = match on_state.is_empty() {
-            false => with_most_mates(pattern, pairs, k, &on_state, place),
-            true => tighter(pattern, pairs, k),
+        let on_state = company(pairs, k, state.events, position);
+        let found = match on_state.len() {
+            1 => tighter(pattern, pairs, k),
+            _ => with_most_mates(pattern, pairs, k, on_state, place),
         };
         if let Some(found) = found {
             pairs[k].place = found;
@@ -83,30 +83,27 @@ fn move_pair(
     if free_places(state, pairs, k, &position).next().is_none() {
         return false;
     }
-    let on_pattern = mates(pairs, k, pattern.events, place);
-    let found = with_most_mates(state, pairs, k, &on_pattern, position);
+    let on_pattern = company(pairs, k, pattern.events, place);
+    let found = with_most_mates(state, pairs, k, on_pattern, position);
     if let Some(found) = found {
         pairs[k].position = found;
     }
     found.is_some()
 }
 
-/// Returns the other pairs that are in the event of a pair on one side.
-///
-/// Pairs are in order, so they are its neighbours.
-fn mates(
+/// Returns the pairs that are in the event of a pair on one side: itself, and its mates beside it, as pairs are
+/// in order.
+fn company(
     pairs: &[Pair],
     k: usize,
     events: EventBounds<'_>,
     on_side: impl Fn(&Pair) -> usize,
-) -> Vec<usize> {
+) -> Range<usize> {
     let range = events.range_of(on_side(&pairs[k]));
     let is_in = |pair: &Pair| range.contains(&on_side(pair));
     let before = pairs[..k].iter().rev().take_while(|pair| is_in(pair));
     let after = pairs[k + 1..].iter().take_while(|pair| is_in(pair));
-    let first = k - before.count();
-    let end = k + 1 + after.count();
-    (first..end).filter(|&other| other != k).collect()
+    k - before.count()..k + 1 + after.count()
 }
 
 /// Finds the first free place for a pair in the one event that has more of its mates than every other
@@ -115,22 +112,26 @@ fn with_most_mates(
     side: EventSymbols<'_>,
     pairs: &[Pair],
     k: usize,
-    mates: &[usize],
+    company: Range<usize>,
     on_side: impl Fn(&Pair) -> usize,
 ) -> Option<usize> {
-    let own = side.events.range_of(on_side(&pairs[k]));
+    let (mut best, mut most, mut is_alone) = (0..0, 0, false);
+    let mut mates = company.filter(|&mate| mate != k).peekable();
     // Mates ascend, so those of one event follow one another.
-    let events: Vec<Range<usize>> = mates
-        .iter()
-        .map(|&mate| side.events.range_of(on_side(&pairs[mate])))
-        .collect();
-    let counts: Vec<(usize, &Range<usize>)> = events
-        .chunk_by(|a, b| a == b)
-        .map(|event| (event.len(), &event[0]))
-        .collect();
-    let (most, best) = counts.iter().max_by_key(|(count, _)| *count)?;
-    let is_alone = counts.iter().filter(|(count, _)| count == most).count() == 1;
-    if !is_alone || **best == own {
+    while let Some(mate) = mates.next() {
+        let event = side.events.range_of(on_side(&pairs[mate]));
+        let is_in = |mate: &usize| event.contains(&on_side(&pairs[*mate]));
+        let mut count = 1;
+        while mates.next_if(is_in).is_some() {
+            count += 1;
+        }
+        if count > most {
+            (best, most, is_alone) = (event, count, true);
+        } else {
+            is_alone &= count < most;
+        }
+    }
+    if !is_alone || best.contains(&on_side(&pairs[k])) {
         return None;
     }
     free_places(side, pairs, k, &on_side).find(|at| best.contains(at))

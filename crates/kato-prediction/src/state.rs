@@ -29,6 +29,8 @@ pub(crate) struct State<'a> {
     /// Parallel to `distinct`: the positions of each symbol, ascending. Only for states of more
     /// than [`WORD`] symbols.
     positions: Vec<Vec<usize>>,
+    /// Whether a known symbol occurs more than once.
+    pub(crate) repeats: bool,
     /// Where each event ends; `None` when every event holds one symbol.
     event_ends: Option<Vec<usize>>,
     /// The pairs of known neighbours, each once.
@@ -95,6 +97,7 @@ impl<'a> State<'a> {
             pairs: distinct_pairs(&ids, &lookup),
             texts,
             ids,
+            repeats: distinct.iter().any(|symbol| symbol.count > 1),
             distinct,
             positions,
             lookup,

@@ -228,7 +228,15 @@ impl Stream {
                         Some(Ok(Message::Text(text))) if text.as_str() == "ping" => Message::text("pong"),
                         // Pings of the protocol itself are answered by the library.
                         Some(Ok(Message::Text(_) | Message::Binary(_) | Message::Ping(_) | Message::Pong(_))) => continue,
-                        Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                        Some(Ok(Message::Close(_))) => {
+                            // The library answers it when it is asked for what follows.
+                            let _ = time::timeout(within, socket.recv()).await;
+                            return;
+                        }
+                        Some(Err(_)) => {
+                            return close(&mut socket, 1002, "no WebSocket message, or a long one", within).await;
+                        }
+                        None => return,
                     }
                 }
                 _ = pings.tick() => {

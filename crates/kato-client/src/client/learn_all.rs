@@ -99,7 +99,8 @@ impl KatoClient {
             .take()
             .filter(|sessions| sessions.chunk_size == chunk_size);
         let mut sessions = reusable.unwrap_or_else(|| {
-            BatchSessions::new(&self.transport, self.node_id(), chunk_size, generation)
+            let options = &self.session.options;
+            BatchSessions::new(&self.transport, options, chunk_size, generation)
         });
         let work = async move {
             let done = execute_plan(&plan, &items, &mut sessions, key.as_deref()).await;

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::{Session, State};
 use crate::calls::CallKind;
 use crate::transport::Meaning;
-use crate::{ClientError, KatoGeneration};
+use crate::{ClientError, KatoGeneration, checks};
 
 /// Most observations that are restored with one request.
 const REPLAYED_AT_ONCE: usize = 250;
@@ -41,7 +41,11 @@ impl Session {
     /// session is only abandoned.
     pub(super) async fn make(&self, state: &mut State) -> Result<String, CreateError> {
         let generation = self.transport.generation().await?;
+        if !self.options.shares_node_id {
+            checks::node_id(&self.options.node_id, generation)?;
+        }
         let mut config = state.wanted.clone();
+        checks::settings(&config, Some(generation))?;
         let mut info = self.create(&config).await?;
         state.effective = info.session_config.clone();
         state.effective.extend(config.clone());

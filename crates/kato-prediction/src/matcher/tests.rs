@@ -17,6 +17,16 @@ fn symbols(n_symbols: u32) -> impl Strategy<Value = Vec<u32>> {
     length().prop_flat_map(move |length| vec(0..n_symbols, length))
 }
 
+/// Whether one of the matches, which are in order, has an equal symbol between those beside it.
+fn may_move(side: &[SymbolId], matches: &[usize]) -> bool {
+    (0..matches.len()).any(|k| {
+        let from = k.checked_sub(1).map_or(0, |before| matches[before] + 1);
+        let end = matches.get(k + 1).copied().unwrap_or(side.len());
+        let own = matches[k];
+        (from..end).any(|free| free != own && side[free] == side[own])
+    })
+}
+
 /// The textbook table.
 fn lcs_by_table(a: &[SymbolId], b: &[SymbolId]) -> usize {
     let mut row = vec![0; b.len() + 1];
@@ -64,6 +74,13 @@ proptest! {
                 prop_assert_eq!(found.n_blocks, blocks.len());
                 prop_assert_eq!(Some(found.start), blocks.first().map(|block| block.pattern_start));
                 prop_assert_eq!(Some(found.end), blocks.last().map(MatchingBlock::pattern_end));
+                let (places, positions): (Vec<usize>, Vec<usize>) =
+                    pairs_of(&blocks).map(|pair| (pair.place, pair.position)).unzip();
+                let n_left = state.common(pattern.iter().copied()).symbols - found.n_matched;
+                let in_pattern = may_move(pattern, &places);
+                let any = in_pattern || may_move(&state.ids, &positions);
+                prop_assert_eq!(matcher.has_choice_of_places(pattern, n_left), in_pattern, "{:?}", blocks);
+                prop_assert_eq!(matcher.has_choice(pattern), any, "{:?}", blocks);
             }
         }
     }

@@ -119,8 +119,9 @@ pub(super) fn find(
         top: TopK::new(limit),
         cancel: candidates.cancel(),
     };
+    // A pattern may repeat the symbol.
     let common = OverlapBounds {
-        symbols: 1,
+        symbols: usize::MAX,
         pairs: 0,
     };
     let mut symbols = Vec::new();

@@ -36,9 +36,10 @@ async fn frame(connection: &mut Connection) -> Option<(u8, Vec<u8>)> {
 }
 
 /// Sends a masked frame, with a mask of zeros.
-async fn say(connection: &mut Connection, kind: u8, payload: &str) {
+async fn say(connection: &mut Connection, kind: u8, payload: impl AsRef<[u8]>) {
+    let payload = payload.as_ref();
     let head = [0x80 | kind, 0x80 | payload.len() as u8, 0, 0, 0, 0];
-    let frame = [&head[..], payload.as_bytes()].concat();
+    let frame = [&head[..], payload].concat();
     connection.stream.write_all(&frame).await.unwrap();
 }
 
@@ -197,7 +198,31 @@ async fn a_frame_that_announces_too_much_ends_the_stream() {
     // The head of a masked text frame of 8 MiB, of which nothing follows.
     let head = b"\x81\xff\0\0\0\0\0\x80\0\0\0\0\0\0";
     stream.stream.write_all(head).await.unwrap();
-    while frame(&mut stream).await.is_some() {}
+    assert_eq!(closed(&mut stream).await, 1002);
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_a_closing_handshake_whoever_ends_it_and_why() {
+    let server = Running::memory().await;
+    for (kind, payload, code) in [
+        (8, &b"\x03\xe8bye"[..], 1000),
+        (3, b"no such kind", 1002),
+        (0, b"the rest of nothing", 1002),
+        (1, b"no UTF-8: \xff", 1002),
+    ] {
+        let mut stream = server.connect().await;
+        assert_eq!(stream.send(&handshake("/ws/events")).await.status, 101);
+        event(&mut stream).await;
+        say(&mut stream, kind, payload).await;
+        assert_eq!(closed(&mut stream).await, code, "{payload:?}");
+    }
+}
+
+/// The code with which the server closes a stream, which is the last that it sends.
+async fn closed(stream: &mut Connection) -> u16 {
+    let (kind, payload) = frame(stream).await.unwrap();
+    assert_eq!((kind, frame(stream).await), (8, None));
+    u16::from_be_bytes([payload[0], payload[1]])
 }
 
 #[tokio::test]

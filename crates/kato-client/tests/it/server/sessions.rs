@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use kato_client::KatoClient;
 use kato_client::calls::CallKind;
 use kato_client::protocol::Observation;
 use kato_client::protocol::extension::BatchItem;
+use kato_client::{ClientError, KatoClient, SessionOptions};
 use kato_model::PatternName;
 use kato_service::{Service, ServiceOptions};
 
@@ -60,7 +60,7 @@ async fn a_session_that_expires_during_work_changes_nothing() {
             .with_extensions(extended)
             .build()
             .unwrap();
-        let node = kato_client::SessionOptions::new("other").with_ttl(Duration::from_secs(60));
+        let node = SessionOptions::new("other").with_ttl(Duration::from_secs(60));
         let lively = calm.fork_with(node);
         for observation in work() {
             calm.observe(observation).await.unwrap();
@@ -133,5 +133,37 @@ async fn a_server_that_starts_again_during_keyed_learns_loses_and_doubles_nothin
         let pattern = asking.pattern(&name).await.unwrap().unwrap();
         assert_eq!(pattern.frequency, 2, "lesson {n}");
     }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_the_server_would_change_or_refuse_is_not_sent() {
+    let server = Running::in_memory(|server| server).await;
+    let field = |error: ClientError| match error {
+        ClientError::Config { field, .. } => field,
+        error => panic!("{error}"),
+    };
+    let named = |id: &str| SessionOptions::new(id);
+    for (options, refused) in [
+        (named("me@et"), "node_id"),
+        (named("n").with_recall_threshold(0.0), "recall_threshold"),
+        (
+            named("n").with_setting("filter_pipeline", ["length"].to_vec()),
+            "filter_pipeline",
+        ),
+    ] {
+        let client = server.builder(options).build().unwrap();
+        assert_eq!(field(client.session_id().await.unwrap_err()), refused);
+    }
+    let wrong = server.builder(named("n").with_max_predictions(0)).build();
+    assert_eq!(field(wrong.map(drop).unwrap_err()), "max_predictions");
+
+    let shared = named("me@et").with_shared_node_id(true);
+    let builder = server.builder(shared).with_extensions(false);
+    let client = builder.build().unwrap();
+    client.session_id().await.unwrap();
+    // Sessions of lessons are of the same node.
+    client.learn_all(&[lesson(0)], None).await.unwrap();
+    client.close().await.unwrap();
     server.stop().await;
 }
