@@ -12,11 +12,14 @@
 //!
 //! The environment variable `KATO_REQUIRE_PROGRAMS`, set to whatever value, says that no test may be
 //! passed over for want of a program: then it fails.
+//!
+//! [`wait_until`] waits for what nothing tells of, such as the work of another process.
 
 use std::env;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::thread;
+use std::time::{Duration, Instant};
 
 const REQUIRE: &str = "KATO_REQUIRE_PROGRAMS";
 
@@ -43,6 +46,25 @@ pub fn pass_over(why: &str) {
     let said = writeln!(io::stderr(), "passed over in {test}: {why}");
     // Nobody reads it, so nobody misses it.
     drop(said);
+}
+
+/// Waits until something is so, by looking: for what nothing tells of that could be waited for, such as
+/// the work of another process.
+///
+/// # Panics
+///
+/// When it is not so within a minute, which is far above what a busy machine takes; the text says what
+/// was waited for.
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        let waited = start.elapsed();
+        assert!(
+            waited < Duration::from_secs(60),
+            "not within a minute: {what}"
+        );
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// The first of these programs that is in `PATH`, by folder, then by name.

@@ -6,8 +6,9 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use kato_random::SplitMix64;
+
 use super::blocks::{ALIGNMENT, Blocks};
-use super::random::Random;
 use crate::Allowance;
 use crate::figure::MeasurementMethod;
 
@@ -21,7 +22,7 @@ pub(crate) const SMALL: usize = 4096;
 pub(crate) struct BlockFile {
     file: File,
     blocks: Blocks,
-    random: Random,
+    random: SplitMix64,
     pub(crate) method: MeasurementMethod,
     /// Reason why the method is not direct; empty where it is.
     pub(crate) note: String,
@@ -47,7 +48,7 @@ impl BlockFile {
 
     /// Uses an empty file.
     pub(crate) fn from_file(file: File, seed: u64) -> Result<Self, String> {
-        let mut random = Random::new(seed);
+        let mut random = SplitMix64::from_seed(seed);
         let mut blocks = Blocks::new(LARGE, &mut random)?;
         let (mut method, mut note) = enable_direct(&file);
         // Some file systems take the flag and refuse the first access, so one is tried. What it
@@ -160,7 +161,7 @@ impl BlockFile {
     /// Draws the beginning of a block at random.
     pub(crate) fn draw(&mut self, len: usize) -> u64 {
         let n = self.len / len as u64;
-        self.random.below(n.max(1)) * len as u64
+        self.random.below(n.max(1) as usize) as u64 * len as u64
     }
 }
 

@@ -1,8 +1,9 @@
 //! Blocks of memory that begin at a multiple of a page, as direct access to disks demands.
 
+use kato_random::SplitMix64;
 use memmap2::MmapMut;
 
-use super::random::Random;
+use super::random::fill;
 
 /// Pages of memory begin at multiples of this, and sectors of disks are no larger.
 pub(crate) const ALIGNMENT: usize = 4096;
@@ -21,7 +22,7 @@ impl Blocks {
     /// # Errors
     ///
     /// When there is no memory.
-    pub(crate) fn new(len: usize, random: &mut Random) -> Result<Self, String> {
+    pub(crate) fn new(len: usize, random: &mut SplitMix64) -> Result<Self, String> {
         let mut memory =
             MmapMut::map_anon(len).map_err(|error| format!("no memory for blocks ({error})"))?;
         // Before anything else touches the memory: the first access to a page decides where it
@@ -31,8 +32,8 @@ impl Blocks {
     }
 
     /// Fills memory with random bytes.
-    pub(crate) fn from_memory(mut memory: MmapMut, random: &mut Random) -> Self {
-        random.fill(&mut memory);
+    pub(crate) fn from_memory(mut memory: MmapMut, random: &mut SplitMix64) -> Self {
+        fill(&mut memory, random);
         Self { memory }
     }
 
@@ -49,9 +50,9 @@ impl Blocks {
 
     /// Makes every sector differ from all sectors written before, so that no layer below can store
     /// one of them for many or leave it out.
-    pub(crate) fn stamp(&mut self, len: usize, random: &mut Random) {
+    pub(crate) fn stamp(&mut self, len: usize, random: &mut SplitMix64) {
         for sector in self.get_mut(len).chunks_mut(SECTOR) {
-            let stamp = random.next().to_le_bytes();
+            let stamp = random.next_u64().to_le_bytes();
             let n = stamp.len().min(sector.len());
             sector[..n].copy_from_slice(&stamp[..n]);
         }
@@ -80,7 +81,7 @@ mod tests {
 
     #[test]
     fn blocks_are_aligned_and_differ_after_a_stamp() {
-        let mut random = Random::new(1);
+        let mut random = SplitMix64::from_seed(1);
         let mut blocks = Blocks::new(2 * ALIGNMENT, &mut random).unwrap();
         assert_eq!(blocks.get(ALIGNMENT).as_ptr().align_offset(ALIGNMENT), 0);
         let before = blocks.get(2 * ALIGNMENT).to_vec();

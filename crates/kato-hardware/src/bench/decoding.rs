@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::hint::black_box;
 
+use kato_random::SplitMix64;
 use serde::Deserialize;
 
-use super::random::Random;
 use super::text::Words;
 use crate::Allowance;
 use crate::figure::{Measured, MeasurementMethod, Unit};
@@ -26,7 +26,7 @@ struct Document<'a> {
 /// text.
 pub(crate) fn measure(allowance: &Allowance, seed: u64) -> Measured {
     figure(allowance, |allowance| {
-        let mut random = Random::new(seed);
+        let mut random = SplitMix64::from_seed(seed);
         let words = Words::new(&mut random);
         let lines: Vec<String> = (0..N_DOCUMENTS)
             .map(|number| {

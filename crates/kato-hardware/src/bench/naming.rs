@@ -2,11 +2,12 @@
 
 use std::hint::black_box;
 
+use kato_random::SplitMix64;
 use serde::{Deserialize, Serialize};
 use sha1::{Digest, Sha1};
 
 use super::cores::run_on_cores;
-use super::random::Random;
+use super::random::fill;
 use crate::Allowance;
 use crate::figure::{Finding, Measured, MeasurementMethod, Unit};
 use crate::meter::{Meter, figure, windows};
@@ -49,7 +50,7 @@ impl NamingResults {
                 let meter = Meter::start();
                 let found = run_on_cores(cores, |gate| {
                     let mut text = vec![0; bytes];
-                    Random::new(seed).fill(&mut text);
+                    fill(&mut text, &mut SplitMix64::from_seed(seed));
                     gate.wait()?;
                     windows(allowance, || Ok(name(&mut text)))
                 })?;

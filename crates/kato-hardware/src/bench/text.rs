@@ -1,6 +1,6 @@
 //! Text made from a seed, with words as frequent as in real text, the same on every machine.
 
-use super::random::Random;
+use kato_random::SplitMix64;
 
 /// Frequent English words; they make up about half of a text, as in real ones.
 const COMMON: &str = "the of and to in a is that for it as was with be by on not he his but at are this have from or had an \
@@ -30,7 +30,7 @@ pub(crate) struct Words {
 
 impl Words {
     /// Makes the words.
-    pub(crate) fn new(random: &mut Random) -> Self {
+    pub(crate) fn new(random: &mut SplitMix64) -> Self {
         let mut words: Vec<String> = COMMON.split_whitespace().map(str::to_owned).collect();
         words.extend((words.len()..N_WORDS).map(|_| random_word(1, random)));
         Self { words }
@@ -43,16 +43,15 @@ impl Words {
     }
 
     /// Draws the rank of a word, from 0, by Zipf's law with exponent 1.
-    pub(crate) fn draw(&self, random: &mut Random) -> usize {
-        let share = (random.next() >> 11) as f64 / (1u64 << 53) as f64;
+    pub(crate) fn draw(&self, random: &mut SplitMix64) -> usize {
         // n^u has the distribution function ln r / ln n, which is that of frequencies 1/r.
-        let rank = (self.words.len() as f64).powf(share);
+        let rank = (self.words.len() as f64).powf(random.unit());
         // Rounding of the power may leave the range by one.
         (rank as usize).clamp(1, self.words.len()) - 1
     }
 
     /// Makes a text of at least so many bytes.
-    pub(crate) fn text(&self, bytes: usize, random: &mut Random) -> String {
+    pub(crate) fn text(&self, bytes: usize, random: &mut SplitMix64) -> String {
         let mut text = String::with_capacity(bytes + 64);
         let mut n = 0;
         while text.len() < bytes {
@@ -85,10 +84,10 @@ impl Words {
 }
 
 /// Makes a word of at least so many syllables, and at most two more.
-fn random_word(min_syllables: u64, random: &mut Random) -> String {
+fn random_word(min_syllables: usize, random: &mut SplitMix64) -> String {
     let n = min_syllables + random.below(3);
     (0..n)
-        .map(|_| SYLLABLES[random.below(SYLLABLES.len() as u64) as usize])
+        .map(|_| SYLLABLES[random.below(SYLLABLES.len())])
         .collect()
 }
 
@@ -99,7 +98,7 @@ mod tests {
     #[test]
     fn a_seed_gives_the_same_text_and_another_another() {
         let text = |seed| {
-            let mut random = Random::new(seed);
+            let mut random = SplitMix64::from_seed(seed);
             Words::new(&mut random).text(1000, &mut random)
         };
         assert_eq!(text(1), text(1));
@@ -109,7 +108,7 @@ mod tests {
 
     #[test]
     fn low_ranks_are_drawn_most_often() {
-        let mut random = Random::new(3);
+        let mut random = SplitMix64::from_seed(3);
         let words = Words::new(&mut random);
         let draws: Vec<usize> = (0..10_000).map(|_| words.draw(&mut random)).collect();
         // Of 50,000 words with exponent 1 the first hundred have ln(100)/ln(50,000) = 42.6 % of the

@@ -13,10 +13,10 @@ mod measured {
     use std::hint::black_box;
     use std::time::Instant;
 
+    use kato_random::SplitMix64;
     use kato_tokenizer::{Tokenizer, gpt2};
 
     use crate::Allowance;
-    use crate::bench::random::Random;
     use crate::bench::text::Words;
     use crate::figure::{Measured, MeasurementMethod, Unit};
     use crate::meter::{Meter, WINDOW, figure};
@@ -32,7 +32,7 @@ mod measured {
     pub(crate) fn measure(allowance: &Allowance, seed: u64) -> Measured {
         figure(allowance, |allowance| {
             let tokenizer = gpt2();
-            let mut random = Random::new(seed);
+            let mut random = SplitMix64::from_seed(seed);
             let words = Words::new(&mut random);
             let mut ids = Vec::new();
             let mut encode = |document: &str| {

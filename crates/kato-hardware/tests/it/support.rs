@@ -4,10 +4,11 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kato_hardware::figure::Measured;
 use kato_hardware::{HardwareAnalyzer, HardwareAnalyzerBuilder};
+use kato_test_needs::wait_until;
 
 /// An analysis of two seconds.
 pub(crate) fn short(directory: &Path) -> HardwareAnalyzerBuilder {
@@ -28,15 +29,9 @@ pub(crate) fn reason(measured: &Measured) -> &str {
 /// Nothing is left behind. A step that took too long, as on a busy machine, removes what it made
 /// once it notices.
 pub(crate) fn assert_empty(directory: &Path) {
-    let start = Instant::now();
-    loop {
-        let left: Vec<_> = std::fs::read_dir(directory).unwrap().collect();
-        if left.is_empty() {
-            return;
-        }
-        assert!(start.elapsed() < Duration::from_secs(20), "{left:?}");
-        thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("nothing is left behind", || {
+        std::fs::read_dir(directory).unwrap().next().is_none()
+    });
 }
 
 /// A server of this process that answers every request with `answer`, or with silence where there

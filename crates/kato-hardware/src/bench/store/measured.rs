@@ -7,12 +7,12 @@ use std::time::Instant;
 
 use kato_model::naming::{LiteralTable, NameScratch, name_of_ids};
 use kato_model::{LearnBatch, PatternName, SymbolTable};
+use kato_random::SplitMix64;
 use kato_store::{EmbeddedStore, PatternStore};
 use serde_json::json;
 
 use super::{LENGTHS, StoreResults};
 use crate::Allowance;
-use crate::bench::random::Random;
 use crate::bench::room;
 use crate::bench::text::Words;
 use crate::figure::{Measured, MeasurementMethod, Unit};
@@ -81,12 +81,12 @@ struct Source {
     words: Words,
     vocabulary: Arc<SymbolTable>,
     fragments: LiteralTable,
-    random: Random,
+    random: SplitMix64,
 }
 
 impl Source {
     fn new(seed: u64) -> Self {
-        let mut random = Random::new(seed);
+        let mut random = SplitMix64::from_seed(seed);
         let words = Words::new(&mut random);
         let mut vocabulary = SymbolTable::new();
         for word in words.all() {
@@ -186,11 +186,11 @@ impl Filled {
 
     /// Measures look-ups by name, in random order.
     fn read(&self, allowance: &Allowance, seed: u64) -> Result<Measured, String> {
-        let mut random = Random::new(seed);
+        let mut random = SplitMix64::from_seed(seed);
         let meter = Meter::start().note(format!("of {} patterns", self.names.len()));
         let found = windows(allowance, || {
             for _ in 0..LOOKUP_BATCH_SIZE {
-                let name = &self.names[random.below(self.names.len() as u64) as usize];
+                let name = &self.names[random.below(self.names.len())];
                 let pattern = self.store.pattern(0, name).map_err(failure_reason)?;
                 black_box(pattern.ok_or("a pattern that was written is not found")?);
             }
