@@ -117,6 +117,13 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
         Ok(Tombstones::default())
     }
 
+    /// Returns whether it keeps tombstones, so that who has some can tell before the work.
+    ///
+    /// By default it does not.
+    fn keeps_tombstones(&self) -> bool {
+        false
+    }
+
     /// Replaces the tombstones of all nodes, forgets patterns as [`forget`](Self::forget) does, and
     /// keeps the checkpoint given: one commit, all or nothing.
     ///

@@ -16,6 +16,7 @@ mod manifest;
 mod merge;
 mod merge_runs;
 mod numbering;
+mod on_each;
 mod options;
 mod ordered;
 mod query;
@@ -182,7 +183,7 @@ impl EmbeddedStore {
             n_commits: 0,
             next_segment: 0,
             segments: Vec::new(),
-            deletions: None,
+            deletions: Vec::new(),
             tombstones: Vec::new(),
         };
         // Makes the entry of `segments` durable before a manifest relies on it; a commit flushes
@@ -570,7 +571,7 @@ impl PatternStore for EmbeddedStore {
             checkpoint,
             n_commits: newest.n_commits + 1,
             segments: Vec::new(),
-            deletions: None,
+            deletions: Vec::new(),
             tombstones: Vec::new(),
             ..newest
         };
@@ -593,6 +594,10 @@ impl PatternStore for EmbeddedStore {
         let state = self.state();
         let of_node = state.newest.manifest.tombstones.get(node_idx);
         Ok(of_node.cloned().unwrap_or_default())
+    }
+
+    fn keeps_tombstones(&self) -> bool {
+        true
     }
 
     fn bury(

@@ -221,6 +221,10 @@ impl PatternStore for MemoryStore {
         Ok(self.state().nodes[node_idx].tombstones.clone())
     }
 
+    fn keeps_tombstones(&self) -> bool {
+        true
+    }
+
     fn bury(
         &self,
         tombstones: Vec<Tombstones>,

@@ -158,6 +158,10 @@ impl PatternStore for LazyStore {
         self.current().tombstones(node_idx)
     }
 
+    fn keeps_tombstones(&self) -> bool {
+        self.current().keeps_tombstones()
+    }
+
     fn bury(
         &self,
         tombstones: Vec<Tombstones>,

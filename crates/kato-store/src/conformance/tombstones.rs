@@ -4,12 +4,36 @@ use kato_model::PatternName;
 use serde_json::{Value, json};
 
 use super::{Fixture, Lesson, Lessons, commit, content, create, stage, teach};
-use crate::{ExchangeError, KnowledgeBase, PatternStore, StoreError, Tombstone, Tombstones};
+use crate::{
+    ExchangeError, KnowledgeBase, MemoryStore, PatternStore, StoreError, Tombstone, Tombstones,
+};
 
 const NODES: [&str; 2] = ["node0", "node1"];
 
 fn kept(store: &dyn PatternStore) -> Vec<Tombstones> {
     Tombstones::of_store(store).expect("tombstones can be read")
+}
+
+/// Checks that an import ends at the first line that comes with a tombstone.
+fn refuses_what_is_retired(store: &dyn PatternStore, lessons: &Lessons) {
+    let donor = MemoryStore::new(&NODES, Value::Null);
+    let staged = donor
+        .stage(lessons.batch(&[0, 1]))
+        .expect("a batch can be staged");
+    let mut tombstones = vec![Tombstones::default(); 2];
+    tombstones[0].retire(lessons.name(1));
+    donor
+        .commit(vec![staged], Value::Null)
+        .and_then(|()| donor.bury(tombstones, &[Vec::new(), Vec::new()], Value::Null))
+        .expect("a store in memory keeps tombstones");
+    let mut lines = Vec::new();
+    let exported = KnowledgeBase::new(&donor, NODES[0]).map(|node| node.export(&mut lines));
+    assert!(matches!(exported, Ok(Ok(2))), "{exported:?}");
+    let imported = KnowledgeBase::new(store, NODES[0]).map(|node| node.import(&lines[..]));
+    assert!(
+        matches!(&imported, Ok(Err(ExchangeError::NoTombstones { name, .. })) if *name == lessons.name(1)),
+        "{imported:?}"
+    );
 }
 
 /// Checks that tombstones and what is forgotten with them are one commit, that later commits keep them and
@@ -34,6 +58,8 @@ pub fn tombstones_belong_to_a_commit(fixture: &impl Fixture) {
     let no_names = vec![Vec::new(); 2];
     match store.bury(tombstones.clone(), &no_names, json!(2)) {
         Err(StoreError::NoTombstones) => {
+            assert!(!store.keeps_tombstones());
+            refuses_what_is_retired(&store, &lessons);
             assert_eq!((content(&store), store.checkpoint()), (before, json!(1)));
             assert_eq!(kept(&store), nothing);
             return;

@@ -7,8 +7,10 @@ use serde_json::Value;
 
 use super::forget::Found;
 use super::merge::merge_segments;
+use super::on_each::on_each;
 use super::segment::Segment;
 use super::staged::StagedSegment;
+use super::visit::are_known;
 use super::{EmbeddedStore, Generation, open_durably};
 use crate::contract::check_node_count;
 use crate::{StoreError, Tombstones};
@@ -45,9 +47,9 @@ impl EmbeddedStore {
             }
             next.manifest.tombstones = tombstones;
         }
-        let segments = next.segments.iter();
-        let found = segments.map(|segment| Found::of_names(segment, &names_to_forget));
-        let found = found.collect::<Result<_, _>>()?;
+        let found = on_each(next.segments.iter(), |segment| {
+            Found::of_names(segment, &names_to_forget)
+        })?;
         let (mut rewritten, deletes) = self.delete(&mut next, found)?;
         // As in a commit: an error from here on does not say whether the manifest names the files.
         for segment in &mut rewritten {
@@ -72,10 +74,11 @@ impl EmbeddedStore {
     ) -> Result<(Vec<StagedSegment>, bool), StoreError> {
         let mut rewritten = Vec::new();
         let mut deletes = false;
+        let spared = self.spared(next, &found);
         let found = found.into_iter().enumerate();
         for (idx, found) in found.filter(|(_, found)| !found.is_empty()) {
             let left = Arc::new(next.segments[idx].without(found.rows, &found.totals)?);
-            if self.is_to_be_rewritten(&left) {
+            if !spared[idx] && self.is_to_be_rewritten(&left) {
                 rewritten.push(self.rewrite(next, idx, left)?);
                 continue;
             }
@@ -91,11 +94,38 @@ impl EmbeddedStore {
     fn is_to_be_rewritten(&self, segment: &Segment) -> bool {
         let mut nodes = segment.all_totals().zip(segment.deleted().totals());
         nodes.any(|(held, deleted)| {
-            let most = held.patterns / 100 * u64::from(self.options.max_deleted_percent)
-                + held.patterns % 100 * u64::from(self.options.max_deleted_percent) / 100;
             // From a count that has stopped at the largest number nothing can be taken.
-            deleted.patterns > most || held.has_stopped() || deleted.has_stopped()
+            let has_stopped = held.has_stopped() || deleted.has_stopped();
+            has_stopped || deleted.patterns > self.most_deleted(held.patterns)
         })
+    }
+
+    /// Returns which segments stay however much of them goes: those that are to be
+    /// [left alone](Self::keep_segments), while it is not too much of all of them together. What is derived
+    /// from them would have to be made again, of all, for the sake of a small one.
+    fn spared(&self, next: &Generation, found: &[Found]) -> Vec<bool> {
+        let is_kept = are_known(&next.segments, &self.kept());
+        let (mut held, mut deleted) = (0, 0);
+        let segments = next.segments.iter().zip(found).zip(&is_kept);
+        for ((segment, found), _) in segments.filter(|(_, is_kept)| **is_kept) {
+            let totals = [segment.deleted().totals(), &found.totals].concat();
+            deleted += totals.iter().map(|totals| totals.patterns).sum::<u64>();
+            held += segment.all_totals().map(|held| held.patterns).sum::<u64>();
+            if segment.all_totals().any(|held| held.has_stopped()) {
+                // Nothing can be taken from such a count.
+                return vec![false; is_kept.len()];
+            }
+        }
+        match deleted > self.most_deleted(held) {
+            true => vec![false; is_kept.len()],
+            false => is_kept,
+        }
+    }
+
+    /// Returns how many of so many patterns may be deleted without being left out of the file.
+    fn most_deleted(&self, patterns: u64) -> u64 {
+        let percent = u64::from(self.options.max_deleted_percent);
+        patterns / 100 * percent + patterns % 100 * percent / 100
     }
 
     /// Writes a segment of a generation again, without what is deleted of it.

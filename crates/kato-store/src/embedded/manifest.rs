@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::damage::Held;
-use super::deletions::DeletionsEntry;
+use super::deletions::{DeletionsEntry, one_or_many};
 use super::directory::is_missing;
 use super::segment::NodeTotals;
 use crate::{Place, StoreError, Tombstones};
@@ -21,8 +21,8 @@ use crate::{Place, StoreError, Tombstones};
 pub(crate) const FORMAT_VERSION: u64 = WITH_DELETIONS;
 
 /// Version of a knowledge base with patterns that lie in its segments and are deleted. Programs that do not
-/// know this refuse it: they would show them.
-pub(super) const WITH_DELETIONS: u64 = 4;
+/// know this refuse it: they would show them. In version 4 one file says which.
+pub(super) const WITH_DELETIONS: u64 = 5;
 
 /// Version of a knowledge base with tombstones. Programs that do not know them refuse it: they would
 /// drop them with their next commit.
@@ -56,9 +56,13 @@ pub(crate) struct Manifest {
     /// Number of the next segment file.
     pub(crate) next_segment: u64,
     pub(crate) segments: Vec<SegmentEntry>,
-    /// The file that says what of the segments is deleted; none where nothing is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) deletions: Option<DeletionsEntry>,
+    /// The files that say what of the segments is deleted, the first one first; none where nothing is.
+    #[serde(
+        default,
+        deserialize_with = "one_or_many",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub(crate) deletions: Vec<DeletionsEntry>,
     /// The tombstones of each node; none at all where no node has any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) tombstones: Vec<Tombstones>,

@@ -9,10 +9,14 @@ use sha1::{Digest, Sha1};
 use super::EmbeddedStore;
 use super::merge::{MergeSink, walk_merged};
 use super::numbering::UnknownNames;
+use super::on_each::on_each;
 use super::segment::{Extras, Segment};
 use super::visit::{beyond, deleted_beyond, n_deleted_beyond};
 use crate::StoreError;
 use crate::visit::{ContentDigest, OrderedNode, OrderedVisitor, StoredContent, VisitedPattern};
+
+/// Names that are looked for before more are.
+const FEW_NAMES: usize = 1 << 10;
 
 impl EmbeddedStore {
     /// Returns the digest of what the newest commit holds: what is derived from it, such as an
@@ -100,6 +104,30 @@ impl EmbeddedStore {
         known: &[ContentDigest],
     ) -> Result<Option<Vec<PatternName>>, StoreError> {
         deleted_beyond(&self.segments(), node_idx, known)
+    }
+
+    /// Returns whether a node holds one of these patterns, whose names ascend.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    pub fn holds_any(&self, node_idx: usize, names: &[PatternName]) -> Result<bool, StoreError> {
+        let segments = self.segments();
+        // Of many the first ones tell, as a rule.
+        for names in names.chunks(FEW_NAMES) {
+            let is_in = on_each(segments.iter(), |segment| {
+                let mut is_in = false;
+                segment.find_each(node_idx, names, |_, _, _| {
+                    is_in = true;
+                    Ok(())
+                })?;
+                Ok(is_in)
+            })?;
+            if is_in.contains(&true) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns how many of a node's patterns were deleted of the segments of these digests since they had them.

@@ -14,14 +14,14 @@ use crate::StoreError;
 
 impl EmbeddedStore {
     /// Makes another generation the newest as [`replace`](Self::replace) does, of whose segments more is
-    /// deleted than the file says.
+    /// deleted than the files say.
     pub(super) fn replace_deleting(
         &self,
         writing: &Writing<'_>,
         mut next: Generation,
     ) -> Result<(), StoreError> {
         let path = deletions_path(&self.dir, self.next_number());
-        next.manifest.deletions = Some(Deletions::write(&path, &next)?);
+        Deletions::write(&path, &self.dir, &self.newest(), &mut next)?;
         self.replace(writing, next)
     }
 
@@ -37,16 +37,16 @@ impl EmbeddedStore {
         next.manifest.next_segment = self.next_segment.load(Ordering::Relaxed);
         if next.segments.iter().all(|it| it.deleted().is_empty()) {
             // The last segment that it spoke of was merged.
-            next.manifest.deletions = None;
+            next.manifest.deletions.clear();
         }
         let versions = next.segments.iter().map(|segment| segment.version());
         // Older programs refuse a knowledge base for the sake of one segment that they cannot read.
         let of_segments = versions.max().unwrap_or(1);
         let manifest = &next.manifest;
-        next.manifest.format_version = match (&manifest.deletions, &*manifest.tombstones) {
-            (Some(_), _) => WITH_DELETIONS,
-            (None, []) => of_segments,
-            (None, _) => of_segments.max(WITH_TOMBSTONES),
+        next.manifest.format_version = match (&*manifest.deletions, &*manifest.tombstones) {
+            ([], []) => of_segments,
+            ([], _) => of_segments.max(WITH_TOMBSTONES),
+            (_, _) => WITH_DELETIONS,
         };
         // The segments are flushed already; their names must be durable before a manifest mentions
         // them.

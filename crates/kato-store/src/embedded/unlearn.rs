@@ -5,6 +5,7 @@ use kato_model::{Attributes, LearnBatch, PatternName};
 use serde_json::Value;
 
 use super::forget::Found;
+use super::on_each::on_each;
 use super::staged::StagedSegment;
 use super::{EmbeddedStore, Generation, open_durably};
 use crate::contract::check_node_count;
@@ -117,16 +118,22 @@ impl EmbeddedStore {
         let names: Vec<PatternName> = patterns.iter().map(|pattern| pattern.name).collect();
         let tombstones = next.manifest.tombstones.get(node_idx);
         let is_purged = |name| tombstones.and_then(|it| it.get(name)) == Some(Tombstone::Purged);
-        let mut held = vec![0_u64; patterns.len()];
-        for (segment, taken) in next.segments.iter().zip(taken) {
+        let segments = next.segments.iter().zip(taken);
+        let found = on_each(segments, |(segment, taken)| {
+            let mut found = Vec::new();
             taken.find(segment, node_idx, &names, |idx, record| {
                 let extras = record.extras().ok_or_else(|| segment.corrupt_block())?;
                 if !extras.tells_content_alone() {
                     return Err(refused(idx, UNKNOWN_REST));
                 }
-                held[idx] = held[idx].saturating_add(record.frequency);
+                found.push((idx, record.frequency));
                 Ok(())
             })?;
+            Ok(found)
+        })?;
+        let mut held = vec![0_u64; patterns.len()];
+        for (idx, frequency) in found.into_iter().flatten() {
+            held[idx] = held[idx].saturating_add(frequency);
         }
         let mut remaining = Vec::with_capacity(held.len());
         for (idx, held) in held.into_iter().enumerate() {

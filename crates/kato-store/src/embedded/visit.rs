@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use kato_model::PatternName;
 
+use super::on_each::on_each;
 use super::segment::{BlockBuffer, ForeignCursor, Segment};
 use crate::visit::{ContentDigest, SourceSymbols, VisitedPattern};
 use crate::{PatternVisitor, StoreError};
@@ -47,13 +48,11 @@ pub(super) fn deleted_beyond(
     if known_as.iter().flatten().count() != known.len() {
         return Ok(None);
     }
-    let mut names = Vec::new();
-    for (segment, known_as) in segments.iter().zip(known_as) {
+    let names = on_each(segments.iter().zip(known_as), |(segment, known_as)| {
         let rows = known_as.map(|known| segment.deleted_since(node_idx, &known));
-        for row in rows.unwrap_or_default() {
-            names.push(segment.name_of_rank(node_idx, row)?);
-        }
-    }
+        segment.names_of_rows(node_idx, &rows.unwrap_or_default())
+    })?;
+    let mut names = names.concat();
     names.sort_unstable();
     names.dedup();
     Ok(Some(names))

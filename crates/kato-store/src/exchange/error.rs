@@ -60,6 +60,17 @@ pub enum ExchangeError {
         /// Most bytes of a line.
         limit: u64,
     },
+    /// A pattern is retired, and the store has no place for tombstones: without its own it would be shown.
+    #[error(
+        "line {line} has retired pattern {name}, and this store cannot retire patterns, so nothing was imported: import into a \
+         directory, or export again after `kato retire --undo` or `kato purge`"
+    )]
+    NoTombstones {
+        /// Number of the line, from 1.
+        line: u64,
+        /// The pattern.
+        name: PatternName,
+    },
     /// A pattern that was never learned cannot be in a knowledge base.
     #[error(
         "line {line} gives pattern {name} the frequency 0, so nothing was imported: remove the line"
@@ -87,6 +98,7 @@ impl ExchangeError {
             Self::Write { source, .. } | Self::Read { source, .. } => {
                 ErrorKind::of_io(source.kind())
             }
+            Self::NoTombstones { .. } => ErrorKind::InvalidArgument,
             Self::Record { .. }
             | Self::OtherKind { .. }
             | Self::NotUtf8 { .. }

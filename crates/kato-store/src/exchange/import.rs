@@ -98,7 +98,11 @@ pub(crate) fn import(
             });
         }
         if is_retired {
-            import.retired.retire(record.pattern.name());
+            let name = record.pattern.name();
+            if !store.keeps_tombstones() {
+                return Err(ExchangeError::NoTombstones { line, name });
+            }
+            import.retired.retire(name);
         }
         import.push(record)?;
     }

@@ -1,8 +1,9 @@
-//! `docs/file-format.md`: knowledge bases of formats 1, 2 and 4, and a reader written from that text
+//! `docs/file-format.md`: knowledge bases of formats 1, 2, 4 and 5, and a reader written from that text
 //! alone.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::iter;
 use std::path::{Path, PathBuf};
 
 use kato_model::batch::BatchSymbol;
@@ -451,16 +452,15 @@ fn a_reader_written_from_the_text_agrees_on_many_blocks_and_vectors() {
     }
 }
 
-/// Reads the rows that are deleted of each segment, by node.
-fn read_deletions(file: &[u8], n_nodes: usize) -> BTreeMap<String, Vec<Vec<usize>>> {
+/// Adds the rows that are deleted of each segment, by node.
+fn read_deletions(file: &[u8], n_nodes: usize, all: &mut BTreeMap<String, Vec<Vec<usize>>>) {
     let mut bytes = file.strip_prefix(b"KATODEL1").unwrap();
-    let mut all = BTreeMap::new();
     while !bytes.is_empty() {
         let length = varint(&mut bytes) as usize;
         let name = str::from_utf8(take(&mut bytes, length)).unwrap().to_owned();
-        let mut rows = vec![Vec::new(); n_nodes];
+        let rows = all.entry(name).or_insert(vec![Vec::new(); n_nodes]);
         for _ in 0..varint(&mut bytes) {
-            for rows in &mut rows {
+            for rows in &mut *rows {
                 let mut row = 0;
                 for _ in 0..varint(&mut bytes) {
                     row += varint(&mut bytes) as usize;
@@ -468,9 +468,7 @@ fn read_deletions(file: &[u8], n_nodes: usize) -> BTreeMap<String, Vec<Vec<usize
                 }
             }
         }
-        all.insert(name, rows);
     }
-    all
 }
 
 #[test]
@@ -482,19 +480,25 @@ fn a_reader_written_from_the_text_finds_what_is_deleted() {
     let store = EmbeddedStore::create(&kb, &NODES, Value::Null).unwrap();
     commit(&store, &lessons, &all, Value::Null);
     commit(&store, &lessons, &all[..200], Value::Null);
-    for doomed in [[[3, 300].as_slice(), &[701]], [&[4], &[]]] {
+    // The first ones take more than twice the room of the last, and stay where they are.
+    let many: Vec<usize> = iter::once(3).chain(300..360).collect();
+    for doomed in [[many.as_slice(), &[701]], [&[4], &[]]] {
         let names = doomed.map(|picked| picked.iter().map(|&idx| lessons.name(idx)).collect());
         store.forget(&names, Value::Null).unwrap();
     }
     let manifest = fs::read_to_string(kb.join("MANIFEST")).unwrap();
     let body = manifest.rsplit_once("\ncrc32 ").unwrap().0;
     let manifest: Value = serde_json::from_str(body).unwrap();
-    assert_eq!(manifest["format_version"], 4);
-    let entry = &manifest["deletions"];
-    let file = fs::read(kb.join("segments").join(entry["file"].as_str().unwrap())).unwrap();
-    assert_eq!(entry["bytes"], file.len());
-    assert_eq!(entry["crc32"], crc32fast::hash(&file));
-    let deleted = read_deletions(&file, NODES.len());
+    assert_eq!(manifest["format_version"], 5);
+    let entries = manifest["deletions"].as_array().unwrap();
+    assert_eq!(entries.len(), 2);
+    let mut deleted = BTreeMap::new();
+    for entry in entries {
+        let file = fs::read(kb.join("segments").join(entry["file"].as_str().unwrap())).unwrap();
+        assert_eq!(entry["bytes"], file.len());
+        assert_eq!(entry["crc32"], crc32fast::hash(&file));
+        read_deletions(&file, NODES.len(), &mut deleted);
+    }
     let mut found: [BTreeMap<String, u64>; 2] = Default::default();
     for segment in manifest["segments"].as_array().unwrap() {
         let name = segment["file"].as_str().unwrap();
@@ -516,4 +520,31 @@ fn a_reader_written_from_the_text_finds_what_is_deleted() {
         let expected = held.map(|(name, frequency)| (name.to_string(), frequency));
         assert_eq!(found, expected.collect());
     }
+}
+
+#[test]
+fn a_file_of_deletions_that_is_alone_as_in_format_4_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let kb = dir.path().join("kb");
+    let lessons = two_levels(300);
+    let all: Vec<usize> = (0..lessons.len()).collect();
+    let store = EmbeddedStore::create(&kb, &NODES, Value::Null).unwrap();
+    commit(&store, &lessons, &all, Value::Null);
+    let doomed = [vec![lessons.name(3)], Vec::new()];
+    store.forget(&doomed, Value::Null).unwrap();
+    let held = store.count_patterns(0).unwrap();
+    drop(store);
+    let manifest = fs::read_to_string(kb.join("MANIFEST")).unwrap();
+    let body = manifest.rsplit_once("\ncrc32 ").unwrap().0;
+    let mut manifest: Value = serde_json::from_str(body).unwrap();
+    manifest["format_version"] = 4.into();
+    manifest["deletions"] = manifest["deletions"][0].take();
+    let body = manifest.to_string();
+    let manifest = format!("{body}\ncrc32 {:08x}\n", crc32fast::hash(body.as_bytes()));
+    for file in ["MANIFEST", "MANIFEST.twin"] {
+        fs::write(kb.join(file), &manifest).unwrap();
+    }
+    let store = EmbeddedStore::open(&kb).unwrap();
+    assert_eq!(store.count_patterns(0).unwrap(), held);
+    assert_eq!(store.pattern(0, &lessons.name(3)).unwrap(), None);
 }

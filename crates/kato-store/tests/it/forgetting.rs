@@ -266,16 +266,55 @@ fn lessons_that_were_not_learned_are_not_taken_back() {
 }
 
 #[test]
+fn a_segment_that_is_to_be_left_alone_stays_while_little_of_all_of_them_goes() {
+    let dir = tempfile::tempdir().unwrap();
+    let kb = dir.path().join("kb");
+    let store = EmbeddedStore::create(&kb, &["node0"], json!(null)).unwrap();
+    teach(&store, "large", 0..1000);
+    teach(&store, "small", 0..100);
+    let known = store.content().sources;
+    store.keep_segments(&known);
+    let before = segment_files(&kb);
+    let forget = |stem: &str, numbers: Range<usize>| {
+        let names = numbers.map(|n| name(stem, n)).collect();
+        store.forget(&[names], json!(stem)).unwrap();
+    };
+    forget("small", 0..100);
+    assert_eq!(segment_files(&kb), before);
+    assert_eq!(store.n_deleted_beyond(0, &known), 100);
+    assert!(store.holds_any(0, &[name("large", 40)]).unwrap());
+    assert!(!store.holds_any(0, &[name("small", 40)]).unwrap());
+    // More than 12 % of both: what is much of one segment goes from its file.
+    forget("large", 0..100);
+    assert_eq!(segment_files(&kb)[..1], before[..1]);
+    forget("large", 100..200);
+    assert_ne!(segment_files(&kb)[..1], before[..1]);
+    let expected = (200..1000).map(|n| (name("large", n), 1));
+    assert_eq!(frequencies(&store), expected.collect());
+}
+
+#[test]
 fn single_patterns_that_are_forgotten_one_by_one_are_known_as_what_was_written() {
     let dir = tempfile::tempdir().unwrap();
     let kb = dir.path().join("kb");
     let store = EmbeddedStore::create(&kb, &["node0"], json!(null)).unwrap();
     teach(&store, "one", 0..2000);
     let mut known = vec![store.content()];
+    let mut written = 0;
     for n in (0..200).rev() {
         store.forget(&[vec![name("one", n)]], json!(n)).unwrap();
         known.push(store.content());
+        let files = EmbeddedStore::files_of(&kb).unwrap().unwrap();
+        let is_deletions = |file: &&PathBuf| file.extension().is_some_and(|it| it == "del");
+        let sizes = files.iter().filter(is_deletions);
+        let sizes: Vec<u64> = sizes
+            .map(|file| fs::metadata(kb.join(file)).unwrap().len())
+            .collect();
+        assert!(sizes.is_sorted_by(|a, b| *a > 2 * b), "{sizes:?}");
+        written += sizes.last().unwrap();
     }
+    // All of it each time would be 45,000, and a hundred times as much for ten times as many.
+    assert!(written < 15_000, "{written} bytes");
     drop(store);
     let store = EmbeddedStore::open(&kb).unwrap();
     assert_eq!(store.content(), *known.last().unwrap());

@@ -33,7 +33,7 @@ impl Deleted {
     pub(crate) fn and(
         &self,
         of_file: ContentDigest,
-        more: Vec<DeletedRun>,
+        more: Vec<Arc<DeletedRun>>,
         totals: Vec<NodeTotals>,
         held: &[NodeTotals],
     ) -> Option<Self> {
@@ -63,7 +63,7 @@ impl Deleted {
         let is_whole = totals.len() == held.len()
             && nodes.all(|((rows, totals), held)| is_whole(rows, totals, held));
         let runs = self.runs.iter().cloned();
-        let runs = runs.chain(more.into_iter().map(Arc::new)).collect();
+        let runs = runs.chain(more).collect();
         is_whole.then_some(Self {
             runs,
             digests,
@@ -112,13 +112,8 @@ impl Deleted {
         digest: &ContentDigest,
     ) -> Option<impl Iterator<Item = u32>> {
         let known = self.digests.iter().position(|known| known == digest)?;
-        Some(self.rows_from(node_idx, known + 1))
-    }
-
-    /// Returns the rows of a node that were deleted from the deletion of this number on.
-    pub(super) fn rows_from(&self, node_idx: usize, first: usize) -> impl Iterator<Item = u32> {
-        let later = self.runs[first..].iter();
-        later.flat_map(move |run| run.0[node_idx].iter().copied())
+        let later = self.runs[known + 1..].iter();
+        Some(later.flat_map(move |run| run.0[node_idx].iter().copied()))
     }
 }
 

@@ -130,12 +130,17 @@ impl Segment {
         self.digest == *digest || self.deleted.since(0, digest).is_some()
     }
 
-    /// Returns the patterns of a node, by row, that were deleted since the segment [had](Self::had) this
-    /// digest.
+    /// Returns the patterns of a node, by row, ascending, that were deleted since the segment
+    /// [had](Self::had) this digest.
     pub(crate) fn deleted_since(&self, node_idx: usize, digest: &ContentDigest) -> Vec<u32> {
         match self.deleted.since(node_idx, digest) {
-            Some(later) => later.collect(),
-            None if self.digest == *digest => self.deleted.rows_from(node_idx, 0).collect(),
+            // Each deletion's are in order.
+            Some(later) => {
+                let mut rows: Vec<u32> = later.collect();
+                rows.sort();
+                rows
+            }
+            None if self.digest == *digest => self.deleted.rows(node_idx).to_vec(),
             None => Vec::new(),
         }
     }
@@ -154,14 +159,14 @@ impl Segment {
         for (totals, more) in totals.iter_mut().zip(counts) {
             totals.add(more);
         }
-        self.with_more_deleted(&self.deleted, vec![DeletedRun(rows)], totals)
+        self.with_more_deleted(&self.deleted, vec![Arc::new(DeletedRun(rows))], totals)
     }
 
     /// Returns the segment without what some deletions took, which counted so much; it shares the file with
     /// this one.
     pub(crate) fn with_deleted(
         &self,
-        runs: Vec<DeletedRun>,
+        runs: Vec<Arc<DeletedRun>>,
         totals: Vec<NodeTotals>,
     ) -> Result<Self, StoreError> {
         self.with_more_deleted(&Deleted::default(), runs, totals)
@@ -170,7 +175,7 @@ impl Segment {
     fn with_more_deleted(
         &self,
         before: &Deleted,
-        more: Vec<DeletedRun>,
+        more: Vec<Arc<DeletedRun>>,
         totals: Vec<NodeTotals>,
     ) -> Result<Self, StoreError> {
         let held: Vec<NodeTotals> = self.all_totals().collect();
@@ -331,6 +336,23 @@ impl Segment {
         Ok(PatternName::from_bytes(name))
     }
 
+    /// Returns the names of rows, which ascend. Every block that holds one of them is read once.
+    pub(crate) fn names_of_rows(
+        &self,
+        node_idx: usize,
+        rows: &[u32],
+    ) -> Result<Vec<PatternName>, StoreError> {
+        let mut block = BlockBuffer::default();
+        let name_of = |&row: &u32| {
+            let (block_idx, within) =
+                (row as usize / BLOCK_PATTERNS, row as usize % BLOCK_PATTERNS);
+            self.load(node_idx, block_idx, &mut block)?;
+            let name = block_name(&block.bytes, within * PatternName::BYTES);
+            name.ok_or_else(|| self.corrupt_block())
+        };
+        rows.iter().map(name_of).collect()
+    }
+
     /// Finds a pattern by name and passes its row and its record to `found`; `None` if the node has no
     /// such pattern.
     pub(crate) fn find<T>(
@@ -385,9 +407,13 @@ impl Segment {
                 let (held, records) = block
                     .split(n_patterns)
                     .ok_or_else(|| self.corrupt_block())?;
-                let Ok(position) =
-                    held.binary_search_by(|probe| probe.as_slice().cmp(name.as_bytes()))
-                else {
+                // Numbers, as most names differ in their leading bytes, and comparing slices is a call.
+                let order = |probe: &[u8; PatternName::BYTES]| {
+                    let probe = PatternName::from_bytes(*probe);
+                    let leading = probe.leading_u64().cmp(&name.leading_u64());
+                    leading.then_with(|| probe.cmp(name))
+                };
+                let Ok(position) = held.binary_search_by(order) else {
                     continue;
                 };
                 let row = row_of(block_idx, position);

@@ -100,7 +100,7 @@ fn deletions_with_wrong_numbers_and_right_checksums_never_panic() {
         bytes[at] = number;
         fs::write(&path, &bytes).unwrap();
         let mut manifest = manifest.clone();
-        manifest["deletions"]["crc32"] = crc32fast::hash(&bytes).into();
+        manifest["deletions"][0]["crc32"] = crc32fast::hash(&bytes).into();
         write_manifest(
             dir.path(),
             &serde_json::to_string_pretty(&manifest).unwrap(),
