@@ -26,7 +26,7 @@ pub struct TrainerOptions {
     pub batch_norm_by_part: bool,
     /// Whether replicas divide weights and gradients of the task's [stacks](super::Task::stacks), and the optimiser's
     /// state of all parameters, each keeping and updating its share. The weights of a block are gathered where it is
-    /// computed, once for each direction. Where each replica computes one part a step, the bits are those of replicas
+    /// computed, once for each direction. Where each replica runs every stack once a step, the bits are those of replicas
     /// that do not; else sums have another order.
     pub sharded: bool,
 }

@@ -2,7 +2,7 @@
 """Pre-trains the model of a run in PyTorch: same data, first weights, batches, hidden nucleotides and rates.
 
     kato-microbes bench course RUN --out COURSE
-    python3 torch_run.py COURSE RUN/settings.toml [--steps N] [--threads N]
+    python3 torch_pretrain.py COURSE RUN/settings.toml [--steps N] [--threads N]
 
 Every line is JSON: a step's loss with `--steps`, otherwise an epoch's R² and mean error of the distances of the
 validation samples, as the run judges them. Masks of dropout are PyTorch's own. Needs PyTorch and NumPy.
@@ -11,27 +11,18 @@ validation samples, as the run judges them. Masks of dropout are PyTorch's own. 
 import argparse
 import json
 import pathlib
+import sys
 import time
 import tomllib
 
-import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 
-def read_weights(path):
-    """Reads a file of safetensors: the length of its header, the header, the numbers."""
-    content = path.read_bytes()
-    end = 8 + int.from_bytes(content[:8], "little")
-    tensors = json.loads(content[8:end])
-    tensors.pop("__metadata__", None)
-    weights = {}
-    for name, tensor in tensors.items():
-        first, last = (end + offset for offset in tensor["data_offsets"])
-        numbers = np.frombuffer(content[first:last], "<f4").reshape(tensor["shape"])
-        weights[name.removeprefix("encoder.")] = torch.from_numpy(numbers.copy())
-    return weights
+# What reads a run's weights is there already.
+sys.path.append(str(pathlib.Path(__file__).parents[2] / "kato-poetry/benches"))
+from torch_run import read_weights  # noqa: E402
 
 
 class Pooling(nn.Module):
@@ -138,7 +129,8 @@ def main():
     training = settings["training"]
     torch.manual_seed(training["seed"])
     model = Encoder(settings["model"], settings["data"]["tokens"]["max_bp"])
-    model.load_state_dict(read_weights(arguments.course / "weights.safetensors"))
+    weights = read_weights(arguments.course / "weights.safetensors")
+    model.load_state_dict({name.removeprefix("encoder."): torch.from_numpy(values) for name, values in weights})
     model.train()
     kept = [value for name, value in model.named_parameters() if "norm" in name or name.endswith("bias")]
     others = [value for name, value in model.named_parameters() if not ("norm" in name or name.endswith("bias"))]
