@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use kato_advice::ErrorClass;
 use kato_gradient::GradientError;
+use kato_neural::collective::CollectiveError;
 use kato_neural::program::HasClass;
 use kato_neural::run::RunError;
 use kato_unifrac::UnifracError;
@@ -189,6 +190,20 @@ impl MicrobesError {
                 source: kato_neural::Error::Collective { source, .. },
             } => source.is_gone(),
             _ => false,
+        }
+    }
+
+    /// Returns the replica that was waited for too long, where that is what it tells.
+    pub(crate) const fn silent(&self) -> Option<usize> {
+        match self {
+            Self::Training {
+                source:
+                    kato_neural::Error::Collective {
+                        source: CollectiveError::Silent { rank, .. },
+                        ..
+                    },
+            } => Some(*rank),
+            _ => None,
         }
     }
 

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::error::MicrobesError;
 
 pub use categories::{Categorical, Categories};
-pub(crate) use categories::{first_categories, n_categories};
+pub(crate) use categories::{first_categories, forget_unseen, n_categories};
 pub use target::{Target, TargetKind, TargetValues};
 
 /// What a column's values are.

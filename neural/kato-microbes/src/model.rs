@@ -7,6 +7,7 @@ mod predictor;
 use kato_neural::burn;
 use kato_neural::burn::module::Module;
 use kato_neural::burn::tensor::{Device, Tensor, TensorData};
+use kato_neural::layers::Transformer;
 use kato_neural::{Initializer, Pass};
 
 use crate::batch::SampleBatch;
@@ -59,6 +60,13 @@ impl Microformer {
     #[must_use]
     pub const fn encoder(&self) -> &Encoder {
         &self.encoder
+    }
+
+    /// Returns all its stacks of blocks.
+    pub(crate) fn stacks(&self) -> Vec<&Transformer> {
+        let own = self.encoder.stacks().into_iter();
+        own.chain(self.predictor.iter().flat_map(Predictor::stacks))
+            .collect()
     }
 
     /// Predicts from what the encoder made of a batch, `[samples, outputs]`.

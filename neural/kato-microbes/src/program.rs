@@ -18,6 +18,7 @@ mod unifrac;
 use std::process::ExitCode;
 
 use clap::Parser;
+use kato_microbes::Run;
 use kato_neural::program::{CommandFailure, Ended, end, on_threads};
 use kato_neural::run::listen;
 
@@ -45,6 +46,7 @@ fn run(cli: Cli) -> Result<Ended, CommandFailure> {
             Command::Predict(arguments) => ask::predict(&arguments)?,
             Command::Explain(arguments) => ask::explain(&arguments)?,
             Command::Bench(BenchCommand::Items(arguments)) => bench::items(&arguments)?,
+            Command::Bench(BenchCommand::Course { run, out }) => Run::write_course(&run, &out)?,
         }
         Ok(Ended::Done)
     };

@@ -1,5 +1,6 @@
 //! A run: a folder with settings, samples, truth, checkpoints and what came of it.
 
+mod course;
 mod fit;
 mod measure;
 mod observer;
@@ -13,6 +14,7 @@ use kato_neural::burn::tensor::Device;
 use kato_neural::run::{RunFolder, write_text};
 
 use crate::error::MicrobesError;
+use crate::metadata::forget_unseen;
 use crate::model::{Microformer, Predicted};
 use crate::settings::Settings;
 use crate::training::Objective;
@@ -59,6 +61,8 @@ impl Run {
     /// best; the shape of the model is that run's, but for the part that predicts. What that run learned
     /// from is neither calibration nor test sample of this one.
     ///
+    /// Categories that no training sample has are forgotten: who has them, has none that is known.
+    ///
     /// # Errors
     ///
     /// When settings are impossible, there are too few samples, there is a run in the folder, or it
@@ -69,7 +73,7 @@ impl Run {
         work: Work,
         pretrained: Option<&Path>,
     ) -> Result<Self, MicrobesError> {
-        let (settings, work) = match pretrained {
+        let (mut settings, mut work) = match pretrained {
             Some(path) => (
                 store::with_shape_of(settings, path)?,
                 store::with_seen_by(work, path)?,
@@ -77,6 +81,11 @@ impl Run {
             None => (settings, work),
         };
         let parts = check(&settings, &work, pretrained.is_some())?;
+        let train: Vec<usize> = parts.train.iter().map(|&at| work.samples[at]).collect();
+        let categories = &mut work.microbes.categories;
+        if !categories.is_empty() {
+            forget_unseen(&mut settings.model.categorical, categories, &train);
+        }
         let folder = RunFolder::create(folder, PROGRAM)?;
         let path = folder.path().join(Files::SETTINGS);
         // What could not be read again would be no run.

@@ -7,6 +7,6 @@ mod task;
 
 pub use judging::{Judgement, judge};
 pub(crate) use judging::{distance_pairs, judge_with, outputs};
-pub(crate) use objective::Objective;
+pub(crate) use objective::{BatchTruth, Objective};
 pub(crate) use source::SampleBatches;
-pub(crate) use task::Learning;
+pub(crate) use task::{Learning, LearningBatch};

@@ -13,3 +13,6 @@ pub use manifest::{Progress, SCHEMA_VERSION};
 pub use read::{Checkpoint, read_weights};
 pub use snapshot::{CheckpointKind, TrainerSnapshot};
 pub use write::{write_checkpoint, write_weights};
+
+pub(crate) use manifest::FileEntry;
+pub(crate) use write::{Unfinished, write_files};

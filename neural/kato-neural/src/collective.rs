@@ -49,14 +49,27 @@ pub enum CollectiveError {
         #[source]
         source: std::io::Error,
     },
+    /// Another replica has said nothing for too long.
+    #[error(
+        "replica {rank} has said nothing for {} s: it is stopped, or its share takes longer; begin all from the last checkpoint, with a longer limit if need be",
+        waited.as_secs()
+    )]
+    Silent {
+        /// Which one.
+        rank: usize,
+        /// How long it was waited for.
+        waited: Duration,
+    },
     /// Not all replicas came together in time.
     #[error(
-        "{n_missing} of {n_ranks} replicas did not come within {} s; start them, or give them longer",
+        "{n_missing} of {n_ranks} replicas did not come within {} s, replica {first} among them; start them, or give them longer",
         waited.as_secs()
     )]
     Missing {
         /// How many are missing.
         n_missing: usize,
+        /// The first of them.
+        first: usize,
         /// How many there should be.
         n_ranks: usize,
         /// How long they were waited for.

@@ -6,16 +6,18 @@
 
 mod block;
 mod decoder;
+mod divided;
 mod encoder;
 mod layers;
 mod recomputed;
-mod tensors;
+pub(crate) mod tensors;
 mod workspace;
 
-pub(crate) use block::{BlockCall, block};
+pub(crate) use block::{BlockCall, block, divided_block};
 pub(crate) use decoder::{Attending, DecoderCall, decode};
+pub(crate) use divided::DividedBlock;
 pub(crate) use encoder::{EncoderCall, encode_all, encode_last};
-pub(crate) use recomputed::recomputed;
+pub(crate) use recomputed::{divided_recomputed, recomputed};
 pub(crate) use workspace::Pool;
 
 use burn::backend::{Autodiff, Flex};

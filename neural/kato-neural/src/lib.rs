@@ -8,6 +8,7 @@ pub mod program;
 pub mod run;
 pub mod train;
 
+mod divided;
 mod draws;
 mod error;
 mod fused;

@@ -11,6 +11,7 @@ pub use norm::{GlobalNorm, global_norm};
 pub use update::AdamUpdate;
 
 pub(crate) use adam::Moments;
+pub(crate) use norm::squares;
 
 /// How weights decay.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::tensor::{Tensor, TensorData};
 use safetensors::{Dtype, View};
 
@@ -85,8 +85,14 @@ fn transpose(values: &[f32], n_rows: usize, n_columns: usize) -> Vec<f32> {
 
 /// Takes handles on all of a model's floats, running statistics included; copies nothing.
 pub(crate) fn collect<M: Module>(model: &M) -> Vec<NamedTensor> {
+    collect_some(model, &|_| true)
+}
+
+/// Takes handles on those with certain names.
+pub(crate) fn collect_some<M: Module>(model: &M, which: &dyn Fn(&str) -> bool) -> Vec<NamedTensor> {
     let mut collector = Collector {
         names: Names::default(),
+        which,
         tensors: Vec::new(),
     };
     // Burn hands over running statistics one step late, except where a model is made valid.
@@ -94,12 +100,46 @@ pub(crate) fn collect<M: Module>(model: &M) -> Vec<NamedTensor> {
     collector.tensors
 }
 
-struct Collector {
+/// A parameter's name, id and number of entries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) name: String,
+    pub(crate) id: ParamId,
+    pub(crate) n_entries: usize,
+}
+
+/// Lists a model's floats, in the order of [`collect`].
+pub(crate) fn places<M: Module>(model: &M) -> Vec<Place> {
+    struct Lister(Names, Vec<Place>);
+    impl ModuleVisitor for Lister {
+        fn enter_module(&mut self, name: &str, container_type: &str) {
+            self.0.enter(name, container_type);
+        }
+
+        fn exit_module(&mut self, _name: &str, _container_type: &str) {
+            self.0.leave();
+        }
+
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            self.1.push(Place {
+                name: self.0.current().text,
+                id: param.id,
+                n_entries: param.val().shape().num_elements(),
+            });
+        }
+    }
+    let mut lister = Lister(Names::default(), Vec::new());
+    model.visit(&mut lister);
+    lister.1
+}
+
+struct Collector<'a> {
     names: Names,
+    which: &'a dyn Fn(&str) -> bool,
     tensors: Vec<NamedTensor>,
 }
 
-impl ModuleVisitor for Collector {
+impl ModuleVisitor for Collector<'_> {
     fn enter_module(&mut self, name: &str, container_type: &str) {
         self.names.enter(name, container_type);
     }
@@ -109,7 +149,11 @@ impl ModuleVisitor for Collector {
     }
 
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let (name, tensor) = (self.names.current(), param.val().without_autodiff());
+        let name = self.names.current();
+        if !(self.which)(&name.text) {
+            return;
+        }
+        let tensor = param.val().without_autodiff();
         let mut shape = tensor.shape().to_vec();
         // Only the shape is turned; numbers are turned where they are written, off the training
         // thread.
@@ -133,24 +177,41 @@ pub(crate) type Arrays = BTreeMap<String, (Vec<usize>, Vec<f32>)>;
 
 /// Puts arrays into a model of the same names and shapes.
 pub(crate) fn assign<M: Module>(model: M, arrays: Arrays) -> Result<M, Error> {
-    let mut assigner = Assigner {
-        names: Names::default(),
-        arrays,
-        problem: None,
-    };
-    let model = model.map(&mut assigner);
-    // What is left over belongs to another model, even if all else fits.
-    let left = assigner.arrays.into_keys().next();
-    let problem = assigner
-        .problem
-        .or_else(|| Some(format!("the model has no {}", left?)));
-    problem.map_or(Ok(model), |reason| Err(Error::Mismatch { reason }))
+    Assigner::new(arrays, true).run(model)
 }
 
+/// Puts arrays into a model that has some more.
+pub(crate) fn assign_some<M: Module>(model: M, arrays: Arrays) -> Result<M, Error> {
+    Assigner::new(arrays, false).run(model)
+}
 struct Assigner {
     names: Names,
     arrays: Arrays,
+    /// Whether every parameter has to be among them.
+    is_whole: bool,
     problem: Option<String>,
+}
+
+impl Assigner {
+    fn new(arrays: Arrays, is_whole: bool) -> Self {
+        Self {
+            names: Names::default(),
+            arrays,
+            is_whole,
+            problem: None,
+        }
+    }
+
+    fn run<M: Module>(self, model: M) -> Result<M, Error> {
+        let mut assigner = self;
+        let model = model.map(&mut assigner);
+        // What is left over belongs to another model, even if all else fits.
+        let left = assigner.arrays.into_keys().next();
+        let problem = assigner
+            .problem
+            .or_else(|| Some(format!("the model has no {}", left?)));
+        problem.map_or(Ok(model), |reason| Err(Error::Mismatch { reason }))
+    }
 }
 
 impl ModuleMapper for Assigner {
@@ -165,8 +226,10 @@ impl ModuleMapper for Assigner {
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
         let name = self.names.current();
         let Some((mut shape, mut values)) = self.arrays.remove(&name.text) else {
-            self.problem
-                .get_or_insert_with(|| format!("it has no {}", name.text));
+            if self.is_whole {
+                self.problem
+                    .get_or_insert_with(|| format!("it has no {}", name.text));
+            }
             return param;
         };
         if let ([n_rows, n_columns], true) = (&shape[..], name.transposed) {

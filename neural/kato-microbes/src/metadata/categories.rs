@@ -1,5 +1,7 @@
 //! Columns that a model is told beside the sequences: categories of the samples of a table.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::Metadata;
@@ -60,6 +62,38 @@ pub struct Categories {
     pub of: Vec<i64>,
     /// How many samples have nothing that is known, by column.
     pub n_unknown: Vec<usize>,
+    /// Values that samples have and that are not known, by column.
+    pub unknown: Vec<BTreeSet<String>>,
+}
+
+/// Forgets values that none of the given samples has: who has them, has nothing that is known.
+///
+/// A model that learns from these samples would never see such a value, and make of it what chance has put there.
+pub(crate) fn forget_unseen(columns: &mut [Categorical], of: &mut [i64], seen: &[usize]) {
+    let (n, firsts) = (columns.len(), first_categories(columns));
+    let mut first = 0;
+    for (at, column) in columns.iter_mut().enumerate() {
+        let place = |number: i64| (number - firsts[at]) as usize;
+        let held: BTreeSet<usize> = seen
+            .iter()
+            .map(|&sample| place(of[sample * n + at]))
+            .collect();
+        // The first stands for what is not known, and stays.
+        let mut numbers = vec![0];
+        let mut kept = Vec::new();
+        for (value, old) in std::mem::take(&mut column.values).into_iter().zip(1..) {
+            let is_held = held.contains(&old);
+            if is_held {
+                kept.push(value);
+            }
+            numbers.push(if is_held { kept.len() } else { 0 });
+        }
+        for number in of.iter_mut().skip(at).step_by(n) {
+            *number = first + numbers[place(*number)] as i64;
+        }
+        column.values = kept;
+        first += column.n_categories() as i64;
+    }
 }
 
 impl Metadata {
@@ -85,7 +119,7 @@ impl Metadata {
         sample_ids: &[String],
     ) -> Result<Categories, MicrobesError> {
         let mut columns = columns.to_vec();
-        let mut by_column = Vec::new();
+        let (mut by_column, mut unknown) = (Vec::new(), Vec::new());
         for Categorical { name, values } in &mut columns {
             let column = self.column(name)?;
             let found = sample_ids
@@ -109,6 +143,11 @@ impl Metadata {
                     .map_or(0, |n| n + 1)
             });
             by_column.push(numbers.collect::<Vec<_>>());
+            let others = found
+                .iter()
+                .flatten()
+                .filter(|value| number(value).is_err());
+            unknown.push(others.map(|&value| value.to_owned()).collect());
         }
         let n_unknown = by_column
             .iter()
@@ -123,6 +162,7 @@ impl Metadata {
             of: of.collect(),
             columns,
             n_unknown,
+            unknown,
         })
     }
 }

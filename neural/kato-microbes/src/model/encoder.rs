@@ -91,6 +91,11 @@ impl Encoder {
         }
     }
 
+    /// Its stacks of blocks.
+    pub(super) const fn stacks(&self) -> [&Transformer; 2] {
+        [&self.nucleotides, &self.sequences]
+    }
+
     /// Encodes a batch.
     ///
     /// # Panics

@@ -9,7 +9,7 @@ use kato_neural::layers::{Affine, embedding};
 use kato_neural::{Initializer, Pass, parameter};
 
 use super::encoder::DEVIATION;
-use crate::metadata::n_categories;
+use crate::metadata::{first_categories, n_categories};
 use crate::settings::{Fusion, ModelOptions};
 
 /// Learned rows of the perceiver.
@@ -67,6 +67,7 @@ impl CategoryFusion {
         }
         let n_values = n_categories(&options.categorical);
         let values = embedding(n_values, width, DEVIATION, initializer, device);
+        let values = with_nothing(values, &first_categories(&options.categorical));
         let n_joined = match kind {
             Fusion::Concat => Some(n_columns + 1),
             Fusion::Gated => Some(2),
@@ -115,4 +116,20 @@ impl CategoryFusion {
         };
         joined.reshape([n, width])
     }
+}
+
+/// Lets categories that stand for nothing known begin as zeros: where no training sample has such, they stay so, and
+/// say nothing.
+fn with_nothing(embedding: Embedding, categories: &[i64]) -> Embedding {
+    let weight = embedding.weight.map(|weight| {
+        let tracked = weight.is_require_grad();
+        let ([n, width], device) = (weight.dims(), weight.device());
+        let mask: Vec<f32> = (0..n as i64)
+            .map(|category| f32::from(u8::from(!categories.contains(&category))))
+            .collect();
+        let mask = Tensor::<2>::from_data(TensorData::new(mask, [n, 1]), &device);
+        let weight = weight * mask.expand([n, width]);
+        weight.detach().set_require_grad(tracked)
+    });
+    Embedding { weight }
 }

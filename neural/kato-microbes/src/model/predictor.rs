@@ -85,6 +85,11 @@ impl Predictor {
         }
     }
 
+    /// Its stacks of blocks.
+    pub(super) fn stacks(&self) -> impl Iterator<Item = &Transformer> {
+        [&self.stack].into_iter().chain(&self.count_stack)
+    }
+
     pub(super) fn forward(&self, rows: Tensor<3>, batch: &SampleBatch, pass: &Pass) -> Tensor<2> {
         let valid = Valid::Lengths(&batch.lengths);
         let rows = self.stack.forward(rows, valid, pass);

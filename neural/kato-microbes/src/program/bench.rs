@@ -36,7 +36,7 @@ const ITEMS: [(&str, &[&str]); 14] = [
         &["--replicas", "2", "--processes"],
     ),
     (
-        "two replicas, the optimiser's state divided",
+        "two replicas, the state divided",
         &["--replicas", "2", "--sharded"],
     ),
     ("2,000 tokens at once", &["--max-tokens-at-once", "2000"]),

@@ -65,6 +65,14 @@ pub(crate) enum Command {
 pub(crate) enum BenchCommand {
     /// Pre-trains a community that is made with each item of the plan switched alone; prints a table
     Items(BenchItemsArguments),
+    /// Writes first weights and batches of a pre-training, for the same steps in another program
+    Course {
+        /// Folder of the run
+        run: PathBuf,
+        /// Folder for the files, which is made
+        #[arg(long, value_name = "FOLDER")]
+        out: PathBuf,
+    },
 }
 
 #[derive(Debug, Args)]

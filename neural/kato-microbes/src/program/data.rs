@@ -117,14 +117,24 @@ pub(crate) fn categories(
     sample_ids: &[String],
 ) -> Result<Categories, CommandFailure> {
     let found = metadata.categories(columns, sample_ids)?;
-    for (column, &n) in found.columns.iter().zip(&found.n_unknown) {
+    let columns = found.columns.iter().zip(&found.n_unknown);
+    for ((column, &n), unknown) in columns.zip(&found.unknown) {
         let (name, n_values) = (&column.name, column.values.len());
         tell(format_args!(
             "told beside the sequences: `{name}`, {n_values} values; {n} of {} samples have none that is known",
             sample_ids.len()
         ));
+        let unknown: Vec<String> = unknown.iter().cloned().collect();
+        if let Some(line) = names(&unlearned(name), &unknown) {
+            tell(line);
+        }
     }
     Ok(found)
+}
+
+/// Says of values of a column that the model makes nothing of them.
+pub(crate) fn unlearned(column: &str) -> String {
+    format!("values of `{column}` are none that the model has learned from, and say nothing to it")
 }
 
 fn tell_target(target: &Target, path: &Path) {

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kato_microbes::Run;
 use kato_microbes::run::{Outcome, TrainingEvent};
@@ -21,6 +22,7 @@ pub(crate) fn train(
     if !training.processes || n < 2 {
         return Ok(run.train(on_event)?);
     }
+    let limit = Duration::from_secs(training.silence_s);
     let n_threads = NonZeroUsize::new(rayon::current_num_threads() / n);
     let n_threads = n_threads.unwrap_or(NonZeroUsize::MIN);
     let arguments = [
@@ -29,9 +31,9 @@ pub(crate) fn train(
         "follow".into(),
         run.folder().into(),
     ];
-    let (processes, group) = ReplicaProcesses::start(n, &arguments)?;
+    let (processes, group) = ReplicaProcesses::start(n, &arguments, limit)?;
     on_threads(Some(n_threads), || {
-        let ended = || Ok(processes.finish()?);
+        let ended = |silent| Ok(processes.finish(silent)?);
         run.train_as_first(Arc::new(group), on_event, ended)
     })
 }

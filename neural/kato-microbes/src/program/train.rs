@@ -17,7 +17,7 @@ use kato_unifrac::{Community, ComputeOptions, DistanceMatrix, Metric, Tree};
 use super::baseline::say_scores;
 use super::cli::MetricName;
 use super::cli_training::{PretrainArguments, ResumeArguments, RunArguments, TrainArguments};
-use super::data::{categories, target, tell_report, tell_saved};
+use super::data::{categories, target, tell_report, tell_saved, unlearned};
 use super::names::names;
 use super::settings::settings_of;
 use super::{replicas, report};
@@ -218,7 +218,15 @@ fn begin(
         }
         return Ok(Ended::Done);
     };
+    let columns = settings.model.categorical.clone();
     let run = Run::create(out, settings, work, pretrained)?;
+    for (before, kept) in columns.iter().zip(&run.settings().model.categorical) {
+        let gone = before.values.iter();
+        let gone = gone.filter(|value| !kept.values.contains(value)).cloned();
+        if let Some(line) = names(&unlearned(&before.name), &gone.collect::<Vec<_>>()) {
+            tell(line);
+        }
+    }
     let parts = run.parts();
     tell(format_args!(
         "samples: {} train, {} validation, {} calibration, {} test",

@@ -46,8 +46,8 @@ impl Run {
     }
 
     /// Trains as [`train`](Self::train) does, as the first of replicas that are processes of their own:
-    /// the others [follow](Self::follow). `ended` waits for them, and tells the error of one of them,
-    /// where there is any, rather than that it is gone.
+    /// the others [follow](Self::follow). `ended` waits for them, but for one that was silent for too long, if it is given
+    /// such; it tells the error of one of them, where there is any, rather than that it is gone.
     ///
     /// # Errors
     ///
@@ -56,14 +56,15 @@ impl Run {
         &mut self,
         collective: Arc<dyn Collective>,
         on_event: &mut (dyn FnMut(TrainingEvent<'_>) -> bool + Send),
-        ended: impl FnOnce() -> Result<(), E>,
+        ended: impl FnOnce(Option<usize>) -> Result<(), E>,
     ) -> Result<Outcome, E> {
         // The connections end with it, and let the others go.
         let fitted = self.lead(Some(collective), on_event);
-        let ended = ended();
+        let silent = fitted.as_ref().err().and_then(MicrobesError::silent);
+        let ended = ended(silent);
         match fitted {
             // It is the cause of what the others say.
-            Err(error) if !error.is_gone() => Err(error.into()),
+            Err(error) if !error.is_gone() && silent.is_none() => Err(error.into()),
             fitted => {
                 ended?;
                 let fitted = fitted?;
@@ -174,7 +175,8 @@ impl Run {
         let stop = EarlyStopSettings::new(training.best.goal()).with_patience(training.patience);
         let options = FitOptions::new(training.epochs)
             .with_early_stop(stop)
-            .with_accumulated(training.accumulate);
+            .with_accumulated(training.accumulate)
+            .with_sharded_checkpoints(training.sharded_checkpoints);
         match training.save_steps {
             0 => options,
             n_steps => options.with_save_every(n_steps),

@@ -146,7 +146,7 @@ mod tests {
             source.batch(0, index, items)
         });
         let report = trainer.step(0.1, &batches).unwrap();
-        let mut moved = weights(trainer.model());
+        let mut moved = weights(trainer.whole().unwrap());
         for (after, before) in moved.iter_mut().flatten().zip(before.iter().flatten()) {
             *after -= before;
         }

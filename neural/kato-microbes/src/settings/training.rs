@@ -154,9 +154,15 @@ pub struct TrainingOptions {
     /// Whether the program runs replicas as processes, each with memory of its own; threads of one process by
     /// default. It changes no bit.
     pub processes: bool,
-    /// Whether replicas divide the optimiser's state, each keeping and updating its share of the
-    /// parameters; they do not by default. It changes no bit.
+    /// Seconds without a word after which a replica that is a process counts as stopped, and ends the training; 600 by
+    /// default. The first one is waited for without a limit.
+    pub silence_s: u64,
+    /// Whether replicas divide the weights of blocks, with their gradients, and the optimiser's state, each keeping its
+    /// share alone; they do not by default.
     pub sharded: bool,
+    /// Whether each replica writes its share into a checkpoint of divided weights; the first one writes all of them by
+    /// default. Any number of replicas goes on from either.
+    pub sharded_checkpoints: bool,
     /// Tokens of sequences that are encoded at once at most, padding included; no bound unless set. What
     /// does not fit is encoded part by part, with the same gradient and one forward pass more. With
     /// several replicas, the bound is each one's.
@@ -196,7 +202,9 @@ impl Default for TrainingOptions {
             seed: 42,
             replicas: 1,
             processes: false,
+            silence_s: 600,
             sharded: false,
+            sharded_checkpoints: false,
             max_tokens_at_once: None,
             fused: true,
             recompute: true,
@@ -226,6 +234,7 @@ impl TrainingOptions {
                 "at least 1",
             ),
             ("training.patience", self.patience.into(), 1, "at least 1"),
+            ("training.silence_s", self.silence_s, 1, "at least 1"),
         ] {
             if value < least {
                 return Err(MicrobesError::setting(name, &value, expected));
@@ -265,6 +274,14 @@ impl TrainingOptions {
                 "training.clip",
                 &self.clip,
                 "above 0",
+            ));
+        }
+        if self.sharded_checkpoints && !self.sharded {
+            let expected = "false where the state is not divided (`training.sharded=true`)";
+            return Err(MicrobesError::setting(
+                "training.sharded_checkpoints",
+                &true,
+                expected,
             ));
         }
         if self.fused && !self.recompute {

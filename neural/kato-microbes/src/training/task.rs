@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use kato_neural::burn::tensor::{Device, Tensor};
+use kato_neural::layers::Transformer;
 use kato_neural::train::{Encoded as Codes, Gather, Loss, Share, Task};
 use kato_neural::{AttentionForm, Pass};
 
@@ -112,6 +113,10 @@ impl Task for Learning {
     fn gather(&self) -> Option<&dyn Gather<Microformer, LearningBatch>> {
         // It costs a forward pass more where a step has several batches.
         self.is_parted.then_some(self)
+    }
+
+    fn stacks<'m>(&self, model: &'m Microformer) -> Vec<&'m Transformer> {
+        model.stacks()
     }
 
     fn loss(

@@ -80,6 +80,32 @@ fn what_is_told_is_learned_however_it_is_joined() -> Done {
 }
 
 #[test]
+fn a_value_that_no_training_sample_has_says_nothing() -> Done {
+    let folder = tempfile::tempdir()?;
+    let (settings, work) = of_sites(Fusion::Add)?;
+    let parts = work.parts(&settings.split)?;
+    let sample = work.samples[parts.test[0]];
+    let mut work = work;
+    // `gut` and `skin` are 1 and 2; a third one of a sample that is only judged.
+    let mut columns = settings.model.categorical.clone();
+    columns[0].values.push("throat".to_owned());
+    work.microbes.categories[sample] = 3;
+    let mut settings = settings;
+    settings.model.categorical = columns;
+    settings.training.epochs = 2;
+    let mut run = Run::create(&folder.path().join("run"), settings, work, None)?;
+    assert_eq!(run.settings().model.categorical[0].values, ["gut", "skin"]);
+    assert_eq!(run.work().microbes.categories[sample], 0);
+    train(&mut run, u64::MAX)?;
+    let trained = Trained::load(&folder.path().join("run"))?;
+    let mut microbes = run.work().microbes.clone();
+    let told = trained.predict(&microbes, 1)[sample].value();
+    microbes.categories.clear();
+    assert_eq!(told, trained.predict(&microbes, 1)[sample].value());
+    Ok(())
+}
+
+#[test]
 fn known_values_may_be_given_in_any_order() -> Done {
     let text = "sample_id\tsite\ns1\tskin\ns2\tgut\n";
     let metadata = Metadata::from_text(text).map_err(|(_, reason)| reason)?;
@@ -142,7 +168,10 @@ fn a_model_that_is_told_columns_asks_for_them() -> Done {
         Ok(fs::read_to_string(path)?.replace("high", "huge"))
     };
     fs::write(at.join("other.tsv"), renamed(&at.join("c/metadata.tsv"))?)?;
-    for (metadata, known) in [("c/metadata.tsv", "; 0 of 24"), ("other.tsv", "2 values; ")] {
+    for (metadata, known) in [
+        ("c/metadata.tsv", "; 0 of 24"),
+        ("other.tsv", "learned from, and say nothing to it: `huge`"),
+    ] {
         let with = ask(&["--metadata", metadata])?;
         assert!(
             with.status.success() && stderr(&with).contains(known),

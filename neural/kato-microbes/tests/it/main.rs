@@ -1,6 +1,7 @@
 //! Tests of what a user sees, by subject.
 
 mod cache;
+mod course;
 mod data;
 mod fusion;
 mod learning;

@@ -53,9 +53,9 @@ fn started(at: &Path, arguments: &[&str]) -> Result<Child, Box<dyn std::error::E
     Ok(child)
 }
 
+/// Begins a long pre-training, sends a signal to its second replica, and returns how it ended, and the replica.
 #[cfg(target_os = "linux")]
-#[test]
-fn a_process_that_is_killed_ends_all_and_is_named() -> Done {
+fn signalled(signal: &str) -> Result<(std::process::Output, String), Box<dyn std::error::Error>> {
     let folder = made()?;
     let at = folder.path();
     let long = [
@@ -64,6 +64,8 @@ fn a_process_that_is_killed_ends_all_and_is_named() -> Done {
         "training.epochs=1000",
         "--set",
         "training.patience=1000",
+        "--set",
+        "training.silence_s=4",
     ];
     let mut child = started(at, &pretrain("killed", &long))?;
     // Its second replica, as soon as there is one.
@@ -77,17 +79,38 @@ fn a_process_that_is_killed_ends_all_and_is_named() -> Done {
         }
         std::thread::park_timeout(Duration::from_millis(5));
     };
-    let killed = std::process::Command::new("kill")
-        .args(["-9", &other])
+    let sent = std::process::Command::new("kill")
+        .args([signal, &other])
         .status()?;
-    assert!(killed.success());
-    let output = child.wait_with_output()?;
+    assert!(sent.success());
+    Ok((child.wait_with_output()?, other))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_process_that_is_killed_ends_all_and_is_named() -> Done {
+    let (output, _) = signalled("-KILL")?;
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(
         stderr(&output).contains("replica 1 failed: signal: 9"),
         "{}",
         stderr(&output)
     );
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_process_that_is_stopped_ends_all_after_the_limit_and_is_named() -> Done {
+    let (output, other) = signalled("-STOP")?;
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let said = stderr(&output);
+    assert!(
+        said.contains(&format!("replica 1, process {other}")) && said.contains("4 s"),
+        "{said}"
+    );
+    // No process is left behind, stopped or not.
+    assert!(!Path::new("/proc").join(&other).exists());
     Ok(())
 }
 

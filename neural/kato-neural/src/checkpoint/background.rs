@@ -59,6 +59,7 @@ pub struct CheckpointWriter {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
     folder: PathBuf,
+    options: WriterOptions,
 }
 
 #[derive(Debug, Default)]
@@ -107,6 +108,7 @@ impl CheckpointWriter {
             shared,
             thread: Some(thread),
             folder,
+            options,
         })
     }
 
@@ -133,6 +135,11 @@ impl CheckpointWriter {
         self.shared.changed.notify_all();
         // The error of a save before: this one is only handed over.
         queue.error.take().map_or(Ok(()), Err)
+    }
+
+    /// Removes what is no longer kept, after a checkpoint that others wrote.
+    pub(crate) fn prune(&self) -> Result<(), Error> {
+        prune(&self.folder, self.options.n_kept.max(1))
     }
 
     /// Waits until everything handed over is on the disk.

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{AdamOptions, Error};
 
-/// The version of a checkpoint's layout that this crate writes, and the newest that it reads.
-pub const SCHEMA_VERSION: u32 = 1;
+/// The newest version of a checkpoint's layout that this crate writes and reads: 1, and 2 where each replica has written
+/// its share.
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// Where a run stands. All that is random is a function of the seed and of these positions.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

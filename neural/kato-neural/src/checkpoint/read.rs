@@ -31,19 +31,41 @@ impl Checkpoint {
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self, Error> {
         let folder = folder.into();
         let body = Body::from_file(&folder.join(MANIFEST))?;
+        let checkpoint = Self { folder, body };
+        for kind in [WEIGHTS, MOMENTS] {
+            if checkpoint.files(kind).next().is_none() {
+                let path = checkpoint.folder.join(MANIFEST);
+                let reason = format!("it lists no file of {kind}");
+                return Err(Error::Damaged { path, reason });
+            }
+        }
         // All files first, so that no half of a damaged checkpoint is ever used.
-        for name in [WEIGHTS, MOMENTS] {
-            let path = folder.join(name);
+        for file in &checkpoint.body.files {
+            let path = checkpoint.folder.join(&file.name);
             let (n_bytes, blake3) = checksum(&path).map_err(Error::file("cannot read", &path))?;
             // The manifest's word counts: a file beside it may be of another checkpoint.
-            let listed = body.files.iter().find(|file| file.name == name);
-            let whole = listed.is_some_and(|file| file.n_bytes == n_bytes && file.blake3 == blake3);
-            if !whole {
+            if file.n_bytes != n_bytes || file.blake3 != blake3 {
                 let reason = "its size or checksum is not the manifest's".to_owned();
                 return Err(Error::Damaged { path, reason });
             }
         }
-        Ok(Self { folder, body })
+        Ok(checkpoint)
+    }
+
+    /// Files of a kind: one, or each replica's.
+    fn files(&self, kind: &str) -> impl Iterator<Item = PathBuf> {
+        let files = self.body.files.iter();
+        let files = files.filter(move |file| file.name.starts_with(kind));
+        files.map(|file| self.folder.join(&file.name))
+    }
+
+    /// Reads all arrays of a kind.
+    fn arrays(&self, kind: &str) -> Result<Arrays, Error> {
+        let mut arrays = Arrays::new();
+        for path in self.files(kind) {
+            arrays.append(&mut read_arrays(&path)?);
+        }
+        Ok(arrays)
     }
 
     /// Where the run stood.
@@ -76,7 +98,7 @@ impl Checkpoint {
     ///
     /// [`Error::Mismatch`] where names or shapes differ; the model is lost then.
     pub fn load_model<M: Module>(&self, model: M) -> Result<M, Error> {
-        read_weights(model, &self.folder.join(WEIGHTS))
+        assign(model, self.arrays(WEIGHTS)?)
     }
 
     /// Makes the optimiser as it was, with its settings.
@@ -85,11 +107,14 @@ impl Checkpoint {
     ///
     /// [`Error::Damaged`] where a moment is missing, [`Error::File`] where the file cannot be read.
     pub fn load_adam(&self, device: &Device) -> Result<Adam, Error> {
-        let path = self.folder.join(MOMENTS);
         // Moments take part in no graph.
         let device = device.clone().without_autodiff();
         let mut moments = BTreeMap::new();
-        let mut arrays = read_arrays(&path)?;
+        let mut arrays = self.arrays(MOMENTS)?;
+        let names = arrays
+            .keys()
+            .filter_map(|name| name.strip_suffix(".exp_avg"));
+        let names: Vec<String> = names.map(str::to_owned).collect();
         let mut take = |name: String| {
             let (_, values) = arrays.remove(&name)?;
             let n = values.len();
@@ -98,12 +123,13 @@ impl Checkpoint {
                 &device,
             ))
         };
-        for name in names(&path)? {
+        for name in names {
             let parts = (
                 take(format!("{name}.exp_avg")),
                 take(format!("{name}.exp_avg_sq")),
             );
             let (Some(first), Some(second)) = parts else {
+                let path = self.folder.clone();
                 let reason = format!("{name} lacks a moment");
                 return Err(Error::Damaged { path, reason });
             };
@@ -113,15 +139,6 @@ impl Checkpoint {
         adam.restore(self.body.adam_steps, moments);
         Ok(adam)
     }
-}
-
-/// Names of the parameters that have moments in the file.
-fn names(path: &Path) -> Result<Vec<String>, Error> {
-    let arrays = read_arrays(path)?;
-    Ok(arrays
-        .keys()
-        .filter_map(|name| Some(name.strip_suffix(".exp_avg")?.to_owned()))
-        .collect())
 }
 
 /// Puts the weights of a safetensors file into a model; names and shapes are PyTorch's.

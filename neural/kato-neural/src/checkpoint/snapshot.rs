@@ -38,11 +38,16 @@ impl TrainerSnapshot {
     /// Takes the state of a model and its optimiser at a position.
     #[must_use]
     pub fn new<M: Module>(model: &M, adam: &Adam, progress: Progress) -> Self {
+        // Handles and no copies: the run's next step copies what it changes.
+        Self::of(collect(model), adam, progress)
+    }
+
+    /// Takes some weights of a model, and the optimiser's state.
+    pub(crate) fn of(weights: Vec<NamedTensor>, adam: &Adam, progress: Progress) -> Self {
         Self {
             kind: CheckpointKind::Step,
             progress,
-            // Handles and no copies: the run's next step copies what it changes.
-            weights: collect(model),
+            weights,
             moments: named(adam.moments()),
             adam: adam.options().clone(),
             adam_steps: adam.n_steps(),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use burn::module::Module;
 
@@ -11,8 +11,9 @@ use super::{CheckpointPath, SCHEMA_VERSION, TrainerSnapshot, checkpoints};
 use crate::Error;
 use crate::parameters::{NamedTensor, collect};
 
-pub(crate) const WEIGHTS: &str = "weights.safetensors";
-pub(crate) const MOMENTS: &str = "optimizer.safetensors";
+/// What the names of files of weights begin with, and of the optimiser's state.
+pub(crate) const WEIGHTS: &str = "weights";
+pub(crate) const MOMENTS: &str = "optimizer";
 pub(crate) const MANIFEST: &str = "manifest.json";
 
 /// Writes a checkpoint into `folder` and returns its place.
@@ -26,51 +27,99 @@ pub fn write_checkpoint(
     folder: &Path,
     snapshot: &TrainerSnapshot,
 ) -> Result<CheckpointPath, Error> {
-    std::fs::create_dir_all(folder).map_err(Error::file("cannot make", folder))?;
-    let (kind, step) = (snapshot.kind, snapshot.progress.step);
-    // Never over an existing one: until the new one has its name, the old one is the newest.
-    let attempt = checkpoints(folder)?
-        .iter()
-        .filter(|place| place.kind == kind && place.step == step)
-        .map(|place| place.attempt + 1)
-        .max()
-        .unwrap_or(0);
-    let place = CheckpointPath::new(folder, kind, step, attempt);
+    let unfinished = Unfinished::begin(folder, snapshot)?;
+    let files = write_files(unfinished.path(), snapshot, None)?;
+    unfinished.finish(snapshot, files)
+}
 
-    // Removed when it is dropped, unless it has got its name.
-    let unfinished = tempfile::Builder::new()
-        .prefix(".unfinished-")
-        .tempdir_in(folder)
-        .map_err(Error::file("cannot make a folder in", folder))?;
-    // The manifest comes last, as it has the checksums of the others.
-    let files = vec![
-        write_tensors(unfinished.path(), WEIGHTS, &snapshot.weights)?,
-        write_tensors(unfinished.path(), MOMENTS, &snapshot.moments)?,
-    ];
-    let body = Body {
-        schema: SCHEMA_VERSION,
-        program: concat!("kato-neural ", env!("CARGO_PKG_VERSION")).to_owned(),
-        progress: snapshot.progress.clone(),
-        adam: snapshot.adam.clone(),
-        adam_steps: snapshot.adam_steps,
-        notes: snapshot.notes.clone(),
-        files,
+/// Writes the tensors of a snapshot: the whole, or a replica's share of them.
+pub(crate) fn write_files(
+    folder: &Path,
+    snapshot: &TrainerSnapshot,
+    rank: Option<usize>,
+) -> Result<Vec<FileEntry>, Error> {
+    let write = |kind: &str, tensors: &[NamedTensor]| {
+        let name = match rank {
+            Some(rank) => format!("{kind}-{rank}.safetensors"),
+            None => format!("{kind}.safetensors"),
+        };
+        write_tensors(folder, &name, tensors)
     };
-    let manifest = unfinished.path().join(MANIFEST);
-    let bytes = body.to_bytes().map_err(std::io::Error::other);
-    bytes
-        .and_then(|bytes| std::fs::write(&manifest, bytes))
-        .and_then(|()| flush(&manifest))
-        .and_then(|()| flush(unfinished.path()))
-        .map_err(Error::file("cannot write", &manifest))?;
+    Ok(vec![
+        write(WEIGHTS, &snapshot.weights)?,
+        write(MOMENTS, &snapshot.moments)?,
+    ])
+}
 
-    // From here on the rename decides what becomes of it.
-    let unfinished = unfinished.keep();
-    std::fs::rename(&unfinished, &place.path)
-        .inspect_err(|_| drop(std::fs::remove_dir_all(&unfinished)))
-        .and_then(|()| flush(folder))
-        .map_err(Error::file("cannot give its name to", &place.path))?;
-    Ok(place)
+/// A checkpoint that is being written.
+#[derive(Debug)]
+pub(crate) struct Unfinished {
+    /// Removed when it is dropped, unless it has got its name.
+    files: tempfile::TempDir,
+    folder: PathBuf,
+    place: CheckpointPath,
+}
+
+impl Unfinished {
+    pub(crate) fn begin(folder: &Path, snapshot: &TrainerSnapshot) -> Result<Self, Error> {
+        std::fs::create_dir_all(folder).map_err(Error::file("cannot make", folder))?;
+        let (kind, step) = (snapshot.kind, snapshot.progress.step);
+        // Never over an existing one: until the new one has its name, the old one is the newest.
+        let attempt = checkpoints(folder)?
+            .iter()
+            .filter(|place| place.kind == kind && place.step == step)
+            .map(|place| place.attempt + 1)
+            .max()
+            .unwrap_or(0);
+        let files = tempfile::Builder::new()
+            .prefix(".unfinished-")
+            .tempdir_in(folder)
+            .map_err(Error::file("cannot make a folder in", folder))?;
+        Ok(Self {
+            files,
+            folder: folder.to_owned(),
+            place: CheckpointPath::new(folder, kind, step, attempt),
+        })
+    }
+
+    /// Where its files go.
+    pub(crate) fn path(&self) -> &Path {
+        self.files.path()
+    }
+
+    /// Writes the manifest, and gives the checkpoint its name.
+    pub(crate) fn finish(
+        self,
+        snapshot: &TrainerSnapshot,
+        files: Vec<FileEntry>,
+    ) -> Result<CheckpointPath, Error> {
+        let has_shares = files.iter().any(|file| file.name.contains('-'));
+        // The manifest comes last, as it has the checksums of the others.
+        let body = Body {
+            // Programs that know no shares would miss a file and call it damaged.
+            schema: if has_shares { SCHEMA_VERSION } else { 1 },
+            program: concat!("kato-neural ", env!("CARGO_PKG_VERSION")).to_owned(),
+            progress: snapshot.progress.clone(),
+            adam: snapshot.adam.clone(),
+            adam_steps: snapshot.adam_steps,
+            notes: snapshot.notes.clone(),
+            files,
+        };
+        let manifest = self.path().join(MANIFEST);
+        let bytes = body.to_bytes().map_err(std::io::Error::other);
+        bytes
+            .and_then(|bytes| std::fs::write(&manifest, bytes))
+            .and_then(|()| flush(&manifest))
+            .and_then(|()| flush(self.path()))
+            .map_err(Error::file("cannot write", &manifest))?;
+        // From here on the rename decides what becomes of it.
+        let (unfinished, place) = (self.files.keep(), self.place);
+        std::fs::rename(&unfinished, &place.path)
+            .inspect_err(|_| drop(std::fs::remove_dir_all(&unfinished)))
+            .and_then(|()| flush(&self.folder))
+            .map_err(Error::file("cannot give its name to", &place.path))?;
+        Ok(place)
+    }
 }
 
 /// Writes a model's weights alone, with PyTorch's names: a file for other programs.

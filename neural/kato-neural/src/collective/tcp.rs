@@ -139,6 +139,7 @@ impl Collective for TcpGroup {
         } else {
             self.ask(mine, &mut peers[0])
         };
+        let all = all.map_err(|failed| self.failed(failed));
         // Nobody knows where in a message a failed connection stands; closed, it frees the others.
         if all.is_err() {
             peers.clear();
@@ -148,10 +149,22 @@ impl Collective for TcpGroup {
 }
 
 impl TcpGroup {
+    /// Tells whether a connection failed, or who was waited for too long.
+    fn failed(&self, (with, action, source): Failed) -> CollectiveError {
+        match source.kind() {
+            // The first is what the system says of a limit on Linux, the other elsewhere.
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => CollectiveError::Silent {
+                rank: with,
+                waited: self.options.exchange_timeout,
+            },
+            _ => connection(self.options.rank, action, source),
+        }
+    }
+
     /// Tells rank 0 what this one has, and takes what the others have.
-    fn ask(&self, mine: &[u8], first: &mut TcpStream) -> Result<Vec<Vec<u8>>, CollectiveError> {
+    fn ask(&self, mine: &[u8], first: &mut TcpStream) -> Result<Vec<Vec<u8>>, Failed> {
         let rank = self.options.rank;
-        let failed = |action| move |source| connection(rank, action, source);
+        let failed = |action| move |source| (0, action, source);
         send(first, mine).map_err(failed("cannot reach rank 0"))?;
         let all = (0..self.options.n_ranks).map(|from| {
             if from == rank {
@@ -163,18 +176,22 @@ impl TcpGroup {
     }
 }
 
+/// What went wrong, and with whom.
+type Failed = (usize, &'static str, io::Error);
+
 /// Takes what each one has, and tells each what the others have.
-fn hear_and_tell(mine: &[u8], peers: &mut [TcpStream]) -> Result<Vec<Vec<u8>>, CollectiveError> {
-    let failed = |action| move |source| connection(0, action, source);
+fn hear_and_tell(mine: &[u8], peers: &mut [TcpStream]) -> Result<Vec<Vec<u8>>, Failed> {
     let mut all = vec![mine.to_vec()];
-    for peer in &mut *peers {
-        all.push(receive(peer).map_err(failed("cannot hear another replica"))?);
+    for (peer, rank) in peers.iter_mut().zip(1..) {
+        let said = receive(peer);
+        all.push(said.map_err(|source| (rank, "cannot hear another replica", source))?);
     }
-    for (at, peer) in peers.iter_mut().enumerate() {
+    for (peer, rank) in peers.iter_mut().zip(1..) {
         // Without its own, which it has.
-        let others = all.iter().enumerate().filter(|&(from, _)| from != at + 1);
+        let others = all.iter().enumerate().filter(|&(from, _)| from != rank);
         for (_, bytes) in others {
-            send(peer, bytes).map_err(failed("cannot reach another replica"))?;
+            let sent = send(peer, bytes);
+            sent.map_err(|source| (rank, "cannot reach another replica", source))?;
         }
     }
     Ok(all)

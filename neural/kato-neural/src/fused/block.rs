@@ -11,6 +11,7 @@ use kato_kernels::{
     TransformerBlock,
 };
 
+use super::divided::{BlockRun, DividedBlock, divided};
 use super::tensors::{Values, contiguous, parted, slice, tensor, tracked, values};
 use super::workspace::Lease;
 use super::{Form, Pool};
@@ -37,16 +38,7 @@ pub(crate) fn block(
     form: Form,
 ) -> Tensor<3> {
     let shape = rows.dims();
-    let run = |rows: Values, weights: Vec<Values>| Run {
-        pool: call.pool.clone(),
-        options: call.options,
-        // The graph outlives the call's borrow.
-        lengths: call.lengths.to_vec(),
-        draw: call.draw,
-        shape,
-        rows,
-        weights,
-    };
+    let run = |rows, weights| Run::new(call, shape, rows, weights);
     if form == Form::Plain {
         let run = run(values(rows), weights.map(values).into());
         return Tensor::from_primitive::<Flex>(run.forward());
@@ -68,6 +60,16 @@ pub(crate) fn block(
     Tensor::from_primitive::<Autodiff<Flex>>(output)
 }
 
+/// Computes a block whose weights replicas have divided.
+pub(crate) fn divided_block(
+    call: &BlockCall<'_>,
+    rows: Tensor<3>,
+    block: DividedBlock,
+) -> Tensor<3> {
+    let shape = rows.dims();
+    divided(block, rows, |rows| Run::new(call, shape, rows, Vec::new()))
+}
+
 /// A block's numbers: all that its way back needs, which computes the block anew.
 #[derive(Debug, Clone)]
 struct Run {
@@ -82,7 +84,43 @@ struct Run {
     weights: Vec<Values>,
 }
 
+impl BlockRun for Run {
+    fn with_weights(&self, weights: Vec<Values>) -> Self {
+        Self {
+            weights,
+            ..self.clone()
+        }
+    }
+
+    fn output(&self) -> Values {
+        self.forward()
+    }
+
+    fn gradients(&self, upstream: Values) -> (Option<Values>, Vec<Values>) {
+        let (rows, buffers) = self.backward(slice(&upstream));
+        let flat = |buffer: Vec<f32>| {
+            let n = buffer.len();
+            tensor(buffer, [n])
+        };
+        let weights = buffers.into_iter().map(flat).collect();
+        (Some(tensor(rows, self.shape)), weights)
+    }
+}
+
 impl Run {
+    fn new(call: &BlockCall<'_>, shape: [usize; 3], rows: Values, weights: Vec<Values>) -> Self {
+        Self {
+            pool: call.pool.clone(),
+            options: call.options,
+            // The graph outlives the call's borrow.
+            lengths: call.lengths.to_vec(),
+            draw: call.draw,
+            shape,
+            rows,
+            weights,
+        }
+    }
+
     /// Runs forward. The way back packs the weights once more, in its own layout.
     fn forward(&self) -> Values {
         let mut output = vec![0.0; self.shape.iter().product()];

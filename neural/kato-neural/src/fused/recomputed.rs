@@ -11,7 +11,8 @@ use burn::backend::{Autodiff, Flex};
 use burn::tensor::Tensor;
 
 use super::block::{N_PARENTS, N_TENSORS};
-use super::tensors::{Values, parted, tracked};
+use super::divided::{BlockRun, DividedBlock, divided};
+use super::tensors::{Values, contiguous, parted, tracked};
 
 /// What a block computes from its rows and its tensors, laid flat.
 type Compute = dyn Fn(Tensor<3>, [Tensor<1>; N_TENSORS]) -> Tensor<3> + Send + Sync;
@@ -41,6 +42,19 @@ pub(crate) fn recomputed(
     Tensor::from_primitive::<Autodiff<Flex>>(output)
 }
 
+/// Runs a block whose weights replicas have divided: without a graph, and once more with one on the way back.
+pub(crate) fn divided_recomputed(
+    rows: Tensor<3>,
+    compute: Arc<Compute>,
+    block: DividedBlock,
+) -> Tensor<3> {
+    divided(block, rows, |rows| Run {
+        rows,
+        weights: Vec::new(),
+        compute,
+    })
+}
+
 #[derive(Clone)]
 struct Run {
     rows: Values,
@@ -51,6 +65,26 @@ struct Run {
 impl fmt::Debug for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Run").finish_non_exhaustive()
+    }
+}
+
+impl BlockRun for Run {
+    fn with_weights(&self, weights: Vec<Values>) -> Self {
+        Self {
+            weights,
+            ..self.clone()
+        }
+    }
+
+    fn output(&self) -> Values {
+        contiguous(self.forward())
+    }
+
+    fn gradients(&self, upstream: Values) -> (Option<Values>, Vec<Values>) {
+        let (rows, weights) = self.backward(upstream);
+        let weights =
+            weights.map(|weight| contiguous(weight.expect("a block uses all its tensors")));
+        (rows, weights.into())
     }
 }
 

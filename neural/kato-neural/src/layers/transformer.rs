@@ -2,6 +2,7 @@
 
 mod affine;
 mod block;
+mod divided;
 mod options;
 mod plain;
 mod pooling;
@@ -21,7 +22,9 @@ pub use pooling::AttentionPooling;
 pub use valid::Valid;
 
 use crate::Pass;
+use crate::divided::DividedBlocks;
 use crate::fused::{self, BlockCall, Pool};
+use divided::Division;
 use plain::Plain;
 
 /// A stack of pre-norm blocks: `x + attention(norm x)`, then `x + net(norm x)` with a GELU net.
@@ -58,6 +61,8 @@ pub struct Transformer {
     stream: u64,
     #[module(skip)]
     workspaces: Pool<TransformerBlock>,
+    #[module(skip)]
+    division: Division,
 }
 
 impl Transformer {
@@ -112,7 +117,10 @@ impl Transformer {
                         lengths,
                         draw: pass.dropout(self.stream).map(|draw| (draw, number as u32)),
                     };
-                    fused::block(&call, rows, layer.flat(), form)
+                    match self.division.of(layer) {
+                        Some(block) => fused::divided_block(&call, rows, block),
+                        None => fused::block(&call, rows, layer.flat(), form),
+                    }
                 })
             }
             None => {
@@ -124,7 +132,9 @@ impl Transformer {
                 let has_graph = fused::form_of(&rows) == Some(fused::Form::Graph);
                 blocks.fold(rows, |rows, (number, layer)| {
                     let number = number as u32;
-                    if !(pass.recomputes_blocks() && has_graph) {
+                    let division = self.division.of(layer);
+                    // Weights that are gathered are not there on the way back.
+                    if !(pass.recomputes_blocks() && has_graph) && division.is_none() {
                         return plain.block(layer, number, rows);
                     }
                     let (lengths, pass) = (lengths.to_vec(), *pass);
@@ -133,7 +143,10 @@ impl Transformer {
                         let plain = Plain::new(shape, &rows, &lengths, &pass);
                         plain.block(&TransformerLayer::from_flat(weights), number, rows)
                     };
-                    fused::recomputed(rows, layer.flat(), Arc::new(compute))
+                    match division {
+                        Some(block) => fused::divided_recomputed(rows, Arc::new(compute), block),
+                        None => fused::recomputed(rows, layer.flat(), Arc::new(compute)),
+                    }
                 })
             }
         };
@@ -142,6 +155,11 @@ impl Transformer {
             Some(norm) => valid::covered(norm.forward(outputs), lengths),
             None => outputs,
         }
+    }
+
+    /// Lets replicas divide the weights of the blocks, or ends that.
+    pub(crate) fn divide(&self, blocks: Option<Arc<DividedBlocks>>) {
+        self.division.set(blocks);
     }
 
     /// Says to the kernels what a block is made of.

@@ -7,7 +7,7 @@ use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 
 use super::update::{Scalars, update};
-use super::{AdamOptions, global_norm};
+use super::{AdamOptions, GlobalNorm, global_norm};
 use crate::names::Names;
 
 /// Running means of one parameter's gradient and of its square, flat.
@@ -107,6 +107,18 @@ impl Adam {
         // One pass over all gradients before any weight changes: a step is taken whole or not at
         // all.
         let total = global_norm(&model, &gradients);
+        self.step_of_norm(rate, model, gradients, scale, total)
+    }
+
+    /// Takes a step with gradients of which others may have some more, all of them with such a norm.
+    pub(crate) fn step_of_norm<M: Module>(
+        &mut self,
+        rate: f64,
+        model: M,
+        gradients: GradientsParams,
+        scale: f64,
+        total: GlobalNorm,
+    ) -> (M, AdamStep) {
         // Before the clip, as a limit is meant for gradients of the loss and not of the scaled one.
         let norm = total.norm * scale;
         let factor = match self.options.max_norm {

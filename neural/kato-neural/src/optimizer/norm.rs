@@ -21,32 +21,51 @@ pub struct GlobalNorm {
     pub not_finite: Option<String>,
 }
 
+impl GlobalNorm {
+    /// The norm of gradients with such sums of squares; parameters without a gradient have none.
+    pub(crate) fn of(squares: Vec<(String, Option<f64>)>) -> Self {
+        // NaN and infinity survive a sum of squares, so that one test a tensor finds them.
+        let lost = |square: &Option<f64>| square.is_some_and(|square| !square.is_finite());
+        let sum: f64 = squares.iter().filter_map(|(_, square)| *square).sum();
+        let mut squares = squares.into_iter();
+        Self {
+            norm: sum.sqrt(),
+            not_finite: squares
+                .find(|(_, square)| lost(square))
+                .map(|(name, _)| name),
+        }
+    }
+}
+
 /// Computes the root of the sum of squares over the gradients of every parameter of `model`.
 ///
 /// Squares are summed in `f64` in an order that does not depend on threads.
 #[must_use]
 pub fn global_norm<M: Module>(model: &M, gradients: &GradientsParams) -> GlobalNorm {
-    let mut visitor = NormVisitor {
+    GlobalNorm::of(squares(model, gradients))
+}
+
+/// Sums the squares of each parameter's gradient, in the model's order.
+pub(crate) fn squares<M: Module>(
+    model: &M,
+    gradients: &GradientsParams,
+) -> Vec<(String, Option<f64>)> {
+    let mut visitor = SquareVisitor {
         gradients,
         names: Names::default(),
-        square: 0.0,
-        not_finite: None,
+        squares: Vec::new(),
     };
     model.visit(&mut visitor);
-    GlobalNorm {
-        norm: visitor.square.sqrt(),
-        not_finite: visitor.not_finite,
-    }
+    visitor.squares
 }
 
-struct NormVisitor<'a> {
+struct SquareVisitor<'a> {
     gradients: &'a GradientsParams,
     names: Names,
-    square: f64,
-    not_finite: Option<String>,
+    squares: Vec<(String, Option<f64>)>,
 }
 
-impl ModuleVisitor for NormVisitor<'_> {
+impl ModuleVisitor for SquareVisitor<'_> {
     fn enter_module(&mut self, name: &str, container_type: &str) {
         self.names.enter(name, container_type);
     }
@@ -56,15 +75,8 @@ impl ModuleVisitor for NormVisitor<'_> {
     }
 
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let Some(gradient) = self.gradients.get::<D>(param.id) else {
-            return;
-        };
-        // NaN and infinity survive a sum of squares, so that one test a tensor finds them.
-        let square = square_sum(gradient);
-        if !square.is_finite() && self.not_finite.is_none() {
-            self.not_finite = Some(self.names.current().text);
-        }
-        self.square += square;
+        let square = self.gradients.get::<D>(param.id).map(square_sum);
+        self.squares.push((self.names.current().text, square));
     }
 }
 

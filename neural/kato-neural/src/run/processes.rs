@@ -12,11 +12,11 @@ use kato_advice::ErrorClass;
 
 use crate::collective::{CollectiveError, TcpGroup, TcpOptions};
 
-/// How long the processes may take to start.
+/// How long a process looks for the first one, which listens already.
 const STARTING: Duration = Duration::from_secs(120);
-/// How long the slowest may take for its share. One that has ended closes its connection, so that nobody
-/// waits for it.
-const EXCHANGE: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How long it waits for the first one's word: while that one judges, or is stopped by its user, the others wait. One
+/// that has ended closes its connections.
+const FIRST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Why replicas could not be run as processes.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +35,19 @@ pub enum ReplicaError {
         /// Why.
         #[from]
         source: CollectiveError,
+    },
+    /// One of them was waited for too long, and is ended.
+    #[error(
+        "replica {rank}, process {process}, had said nothing for {} s and was ended: it was stopped, or its share takes longer",
+        waited.as_secs()
+    )]
+    Silent {
+        /// Its number.
+        rank: usize,
+        /// What the system calls it.
+        process: u32,
+        /// How long it was waited for.
+        waited: Duration,
     },
     /// One of them failed.
     #[error("replica {rank} failed: {said}")]
@@ -62,11 +75,13 @@ impl ReplicaError {
 pub struct ReplicaProcesses {
     /// Their ranks, and what they say.
     children: Vec<(usize, Child, JoinHandle<String>)>,
+    limit: Duration,
 }
 
 impl ReplicaProcesses {
     /// Starts this program `n - 1` times with the arguments, each with its place on standard input, and
-    /// waits until all have called [`replica_group`]. This process is the first replica.
+    /// waits until all have called [`replica_group`]. This process is the first replica, and waits up to `limit` for a
+    /// word of another one, then and in each exchange.
     ///
     /// # Errors
     ///
@@ -74,6 +89,7 @@ impl ReplicaProcesses {
     pub fn start<S: AsRef<OsStr>>(
         n: usize,
         arguments: &[S],
+        limit: Duration,
     ) -> Result<(Self, TcpGroup), ReplicaError> {
         // The loopback alone: what travels there is not encrypted.
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -90,35 +106,53 @@ impl ReplicaProcesses {
         let children = (1..n).map(|rank| start(arguments, &place(rank)));
         let mut processes = Self {
             children: children.collect::<io::Result<_>>()?,
+            limit,
         };
         let mut all_run = || {
             let mut children = processes.children.iter_mut();
             children.all(|(_, child, _)| matches!(child.try_wait(), Ok(None)))
         };
-        match TcpGroup::lead(&listener, place(0).options(), &mut all_run) {
+        let options = TcpOptions::new(address, 0, n, key);
+        let options = options.with_timeout(limit).with_exchange_timeout(limit);
+        match TcpGroup::lead(&listener, options, &mut all_run) {
             Ok(group) => Ok((processes, group)),
             Err(error) => {
+                let silent = match error {
+                    CollectiveError::Missing { first, waited, .. } if waited > limit => Some(first),
+                    _ => None,
+                };
                 // One that could not begin says why; the others would look for this one on and on.
-                processes.children.retain_mut(|(_, child, _)| {
-                    let has_ended = !matches!(child.try_wait(), Ok(None));
-                    if !has_ended {
+                processes.children.retain_mut(|(rank, child, _)| {
+                    let is_told = Some(*rank) == silent || !matches!(child.try_wait(), Ok(None));
+                    if !is_told {
                         drop(child.kill().and_then(|()| child.wait()));
                     }
-                    has_ended
+                    is_told
                 });
-                Err(processes.finish().err().unwrap_or(error.into()))
+                Err(processes.finish(silent).err().unwrap_or(error.into()))
             }
         }
     }
 
-    /// Waits until all have ended.
+    /// Waits until all have ended, but for one that was [silent](CollectiveError::Silent), which is ended.
     ///
     /// # Errors
     ///
-    /// [`ReplicaError::Failed`] with the words of the first that failed. One that only found the others
-    /// gone is to end with a failure and no words.
-    pub fn finish(self) -> Result<(), ReplicaError> {
+    /// [`ReplicaError::Silent`] for that one, or [`ReplicaError::Failed`] with the words of the first that failed. One
+    /// that only found the others gone is to end with a failure and no words.
+    pub fn finish(mut self, silent: Option<usize>) -> Result<(), ReplicaError> {
         let (mut failed, mut without_words) = (None, None);
+        for (rank, child, _) in &mut self.children {
+            if Some(*rank) == silent {
+                // It may have ended by itself at last.
+                drop(child.kill());
+                failed = Some(ReplicaError::Silent {
+                    rank: *rank,
+                    process: child.id(),
+                    waited: self.limit,
+                });
+            }
+        }
         for (rank, mut child, words) in self.children {
             let status = child.wait()?;
             let said = words.join().unwrap_or_default();
@@ -186,7 +220,7 @@ impl Place {
     const fn options(self) -> TcpOptions {
         TcpOptions::new(self.address, self.rank, self.n, self.key)
             .with_timeout(STARTING)
-            .with_exchange_timeout(EXCHANGE)
+            .with_exchange_timeout(FIRST)
     }
 }
 

@@ -43,21 +43,21 @@ impl<T: Task> Trainer<T> {
                 .zip(state)
                 .and_then(|(settings, state)| ended(settings, state))
             {
-                return Ok(self.ended(Ending::EarlyStop(verdict)));
+                return self.ended(Ending::EarlyStop(verdict));
             }
             if !self.epoch(batches, &mut run)? {
                 self.save(&mut run, false)?;
-                return Ok(self.ended(Ending::Interrupted));
+                return self.ended(Ending::Interrupted);
             }
             let verdict = self.end_epoch(stop.as_mut(), &mut run)?;
             self.save(&mut run, false)?;
             match verdict {
-                Judgement::Stop(verdict) => return Ok(self.ended(Ending::EarlyStop(verdict))),
-                Judgement::Interrupt => return Ok(self.ended(Ending::Interrupted)),
+                Judgement::Stop(verdict) => return self.ended(Ending::EarlyStop(verdict)),
+                Judgement::Interrupt => return self.ended(Ending::Interrupted),
                 Judgement::GoOn => {}
             }
         }
-        Ok(self.ended(Ending::Complete))
+        self.ended(Ending::Complete)
     }
 
     fn early_stop_of(&self, options: &FitOptions) -> Result<Option<EarlyStop>, Error> {
@@ -71,12 +71,13 @@ impl<T: Task> Trainer<T> {
         Ok(Some(stop))
     }
 
-    const fn ended(&self, ending: Ending) -> FitReport {
-        FitReport {
+    fn ended(&mut self, ending: Ending) -> Result<FitReport, Error> {
+        self.gather_weights(true)?;
+        Ok(FitReport {
             ending,
             n_steps: self.progress.step,
             early_stop: self.early_stop,
-        }
+        })
     }
 
     /// Runs what is left of an epoch; `false` where the observer ended it.
@@ -152,6 +153,7 @@ impl<T: Task> Trainer<T> {
         let (epoch, batch) = (self.progress.epoch, self.progress.batch);
         let loss =
             f64::from_bits(self.progress.epoch_loss_bits) / self.progress.epoch_steps.max(1) as f64;
+        self.gather_weights(false)?;
         // By one for all: the models are the same to the bit, and judging takes long.
         let judged = match self.rank() {
             0 => run.observer.judge(self, epoch),
@@ -190,15 +192,22 @@ impl<T: Task> Trainer<T> {
         })
     }
 
-    fn save<O: Observer<T>>(&self, run: &mut Run<'_, O>, best: bool) -> Result<(), Error> {
+    fn save<O: Observer<T>>(&mut self, run: &mut Run<'_, O>, best: bool) -> Result<(), Error> {
         let begin = Instant::now();
         // Asked on every replica: each has a share of it, and all of them save at the same places.
-        let moments = self.all_moments()?;
-        let Some(writer) = run.writer else {
+        if run.options.sharded_checkpoints && self.is_sharded() {
+            self.save_shares(run.writer, best)?;
+        } else {
+            self.gather_weights(false)?;
+            let moments = self.all_moments()?;
+            if let Some(writer) = run.writer {
+                let snapshot = self.snapshot().with_moments(&moments);
+                writer.save(if best { snapshot.as_best() } else { snapshot })?;
+            }
+        }
+        if run.writer.is_none() {
             return Ok(());
-        };
-        let snapshot = self.snapshot().with_moments(&moments);
-        writer.save(if best { snapshot.as_best() } else { snapshot })?;
+        }
         let stalled = begin.elapsed();
         // Not asked whether to go on: the step or the judgement beside it is.
         let _ = run.observer.on_event(FitEvent::Saved {

@@ -24,8 +24,10 @@ pub struct TrainerOptions {
     /// Whether a model with batch norm may be trained by parts or by several batches a step. Its
     /// statistics are then those of each part, which is not what one batch would have.
     pub batch_norm_by_part: bool,
-    /// Whether replicas divide the optimiser's state, each keeping and updating its share of the
-    /// parameters. The bits are those of replicas that do not; there is one exchange more a step.
+    /// Whether replicas divide weights and gradients of the task's [stacks](super::Task::stacks), and the optimiser's
+    /// state of all parameters, each keeping and updating its share. The weights of a block are gathered where it is
+    /// computed, once for each direction. Where each replica runs every stack once a step, the bits are those of replicas
+    /// that do not; else sums have another order.
     pub sharded: bool,
 }
 
@@ -74,7 +76,7 @@ impl TrainerOptions {
         self
     }
 
-    /// Lets replicas divide the optimiser's state.
+    /// Lets replicas divide weights, gradients and the optimiser's state.
     #[must_use]
     pub const fn with_sharded(mut self, sharded: bool) -> Self {
         self.sharded = sharded;
@@ -101,6 +103,9 @@ pub struct FitOptions {
     pub early_stop: Option<EarlyStopSettings>,
     /// After how many steps to save; after each epoch and at the end it is done anyway.
     pub save_every: Option<u64>,
+    /// Whether replicas that [divide](TrainerOptions::sharded) the state each write their share of a checkpoint, into a
+    /// folder that all of them reach. Nobody has to hold the whole then, and training waits for the writing.
+    pub sharded_checkpoints: bool,
 }
 
 impl FitOptions {
@@ -114,7 +119,15 @@ impl FitOptions {
             early_stop: None,
             // Epochs are saved anyway; within one it depends on how long a step takes.
             save_every: None,
+            sharded_checkpoints: false,
         }
+    }
+
+    /// Lets each replica write its share of a checkpoint.
+    #[must_use]
+    pub const fn with_sharded_checkpoints(mut self, sharded: bool) -> Self {
+        self.sharded_checkpoints = sharded;
+        self
     }
 
     /// Makes a step of this many batches.

@@ -7,6 +7,7 @@ use burn::tensor::Tensor;
 
 use super::Gather;
 use crate::Pass;
+use crate::layers::Transformer;
 
 /// Something that is trained: a model, its batches and its loss.
 ///
@@ -48,6 +49,13 @@ pub trait Task {
     /// and the trainer does not ask for it.
     fn gather(&self) -> Option<&dyn Gather<Self::Model, Self::Batch>> {
         None
+    }
+
+    /// The stacks whose blocks replicas divide, where they are [asked to](super::TrainerOptions::sharded); none
+    /// unless told. All else of a model is held whole by each.
+    fn stacks<'m>(&self, model: &'m Self::Model) -> Vec<&'m Transformer> {
+        let _ = model;
+        Vec::new()
     }
 
     /// Computes this batch's share of the step's loss: the sum over terms of

@@ -1,9 +1,11 @@
 //! One optimiser step over any number of batches.
 
+mod blocks;
 mod cut;
 mod gradients;
 mod replicas;
 mod shards;
+mod shares;
 
 use std::sync::Arc;
 
@@ -35,7 +37,7 @@ pub struct Trainer<T: Task> {
     pub(crate) early_stop: Option<EarlyStopState>,
     /// The replicas that train together, if there are several.
     collective: Option<Arc<dyn Collective>>,
-    /// Who of them updates which parameters, if not each of them all.
+    /// Who of them has which parameters, if not each of them all.
     shards: Option<Shards>,
 }
 
@@ -124,7 +126,9 @@ impl<T: Task> Trainer<T> {
         &self.task
     }
 
-    /// The model, as it is now.
+    /// The model, as it is now. Where replicas have divided its weights, a step leaves each with its own;
+    /// [`fit`](Self::fit) gives all of them to whoever judges, and to every one in the end, and so does
+    /// [`whole`](Self::whole).
     ///
     /// # Panics
     ///
@@ -134,6 +138,16 @@ impl<T: Task> Trainer<T> {
         self.model
             .as_ref()
             .expect("only a panic in a step loses the model")
+    }
+
+    /// Gives every replica all weights, where they are divided; all have to call it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Collective`] where one does not come along.
+    pub fn whole(&mut self) -> Result<&T::Model, Error> {
+        self.gather_weights(true)?;
+        Ok(self.model())
     }
 
     /// Ends the run and returns the model.
@@ -170,10 +184,15 @@ impl<T: Task> Trainer<T> {
     /// optimiser's state, it is asked for by [`fit`](Self::fit) on all of them.
     #[must_use]
     pub fn snapshot(&self) -> TrainerSnapshot {
+        TrainerSnapshot::new(self.model(), &self.adam, self.place())
+    }
+
+    /// Where the run stands, with all that decides how it goes on.
+    fn place(&self) -> Progress {
         let mut progress = self.progress.clone();
         progress.scaler = self.scaler.as_ref().map(|scaler| *scaler.state());
         progress.early_stop = self.early_stop;
-        TrainerSnapshot::new(self.model(), &self.adam, progress)
+        progress
     }
 
     /// Takes one optimiser step over a group of batches, as if they were one.
@@ -195,11 +214,13 @@ impl<T: Task> Trainer<T> {
         if totals.first().is_none_or(|&total| total <= 0.0) {
             return Err(Error::EmptyStep { step });
         }
+        self.begin_divided();
         let Total {
             gradients,
             loss,
             sums,
         } = self.gradients(group, &totals)?;
+        let norm = self.norm(&gradients)?;
 
         let scale = self
             .scaler
@@ -210,7 +231,7 @@ impl<T: Task> Trainer<T> {
             .model
             .take()
             .expect("only a panic in a step loses the model");
-        let (model, taken) = self.adam.step(rate, model, gradients, scale);
+        let (model, taken) = self.adam.step_of_norm(rate, model, gradients, scale, norm);
         self.model = Some(model);
         self.exchange_weights()?;
 

@@ -164,7 +164,7 @@ fn a_later_version_is_refused_and_not_passed_over() {
             error,
             Error::Version {
                 found: 99,
-                known: 1,
+                known: 2,
                 ..
             }
         ),

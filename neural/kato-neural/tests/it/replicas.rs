@@ -26,28 +26,30 @@ const ROWS: usize = 6;
 
 /// Encodes sequences, and judges the distances of all pairs of them.
 #[derive(Module, Debug)]
-struct Encoder {
+pub(crate) struct Encoder {
     stack: Transformer,
     pooling: AttentionPooling,
+    judge: Transformer,
     head: Linear,
 }
 
-fn encoder() -> Encoder {
+pub(crate) fn encoder() -> Encoder {
     let draws = &mut Initializer::from_seed(4);
     let options = TransformerOptions::new(WIDTH, 2, 2).with_dropout(0.2, 1);
     Encoder {
         stack: options.init(draws, &device()),
         pooling: AttentionPooling::new(WIDTH, draws, &device()),
+        judge: TransformerOptions::new(WIDTH, 2, 1).init(draws, &device()),
         head: linear(WIDTH, 3, 1.0, draws, &device()),
     }
 }
 
-struct Sequences {
+pub(crate) struct Sequences {
     rows: Tensor<3>,
     lengths: Vec<usize>,
 }
 
-fn sequences(seed: u64, n: usize) -> Sequences {
+pub(crate) fn sequences(seed: u64, n: usize) -> Sequences {
     let values = Initializer::from_seed(seed).uniform(n * ROWS * WIDTH, 1.0);
     let rows = TensorData::new(values, [n, ROWS, WIDTH]);
     Sequences {
@@ -58,9 +60,27 @@ fn sequences(seed: u64, n: usize) -> Sequences {
     }
 }
 
-/// With or without the trainer's help.
-struct Distances {
-    gathers: bool,
+/// With or without the trainer's help, in operations of either kind.
+#[derive(Clone, Copy)]
+pub(crate) struct Distances {
+    pub(crate) gathers: bool,
+    pub(crate) fused: bool,
+}
+
+impl Distances {
+    pub(crate) const fn new(gathers: bool) -> Self {
+        Self {
+            gathers,
+            fused: true,
+        }
+    }
+
+    const fn pass(&self, pass: &Pass) -> Pass {
+        match self.fused {
+            true => *pass,
+            false => pass.with_plain_operations(),
+        }
+    }
 }
 
 impl Task for Distances {
@@ -90,6 +110,10 @@ impl Task for Distances {
         self.gathers.then_some(self as &dyn Gather<_, _>)
     }
 
+    fn stacks<'m>(&self, model: &'m Encoder) -> Vec<&'m Transformer> {
+        vec![&model.stack, &model.judge]
+    }
+
     /// All at once, for one batch a step.
     fn loss(&self, model: &Encoder, batch: &Sequences, share: &Share<'_>, pass: &Pass) -> Loss {
         let encoded = self.encode(model, batch, share, pass);
@@ -102,6 +126,7 @@ impl Task for Distances {
 impl Gather<Encoder, Sequences> for Distances {
     fn encode(&self, model: &Encoder, part: &Sequences, share: &Share<'_>, pass: &Pass) -> Encoded {
         let valid = Valid::Lengths(&part.lengths);
+        let pass = &self.pass(pass);
         let rows = model.stack.forward(part.rows.clone(), valid, pass);
         let codes = model.pooling.forward(rows.clone(), valid);
         // A part's own share, and a number of rows to be told.
@@ -117,7 +142,10 @@ impl Gather<Encoder, Sequences> for Distances {
         share: &Share<'_>,
         pass: &Pass,
     ) -> Loss {
-        let codes = apply_linear(&model.head, codes, pass);
+        // Codes look at one another, as sequences of a sample do.
+        let codes = codes.unsqueeze::<3>();
+        let codes = model.judge.forward(codes, Valid::All, &self.pass(pass));
+        let codes = apply_linear(&model.head, codes.squeeze_dim::<2>(0), pass);
         let squares = codes.clone().square().sum_dim(1);
         let products = codes.clone().matmul(codes.transpose());
         let distances = squares.clone() + squares.transpose() - products.mul_scalar(2.0);
@@ -141,7 +169,15 @@ pub(crate) fn distances(
     max: Option<usize>,
     collective: Option<Arc<dyn Collective>>,
 ) -> (Vec<f32>, Vec<f64>) {
-    let trainer = Trainer::new(Distances { gathers }, encoder(), options(max)).unwrap();
+    three_steps(Distances::new(gathers), options(max), collective)
+}
+
+pub(crate) fn three_steps(
+    task: Distances,
+    options: TrainerOptions,
+    collective: Option<Arc<dyn Collective>>,
+) -> (Vec<f32>, Vec<f64>) {
+    let trainer = Trainer::new(task, encoder(), options).unwrap();
     let mut trainer = match collective {
         Some(collective) => trainer.with_collective(collective).unwrap(),
         None => trainer,
@@ -151,10 +187,10 @@ pub(crate) fn distances(
         let report = trainer.step(1e-2, &[sequences(step, 11)]).unwrap();
         told.extend([report.loss, report.sums[0], report.norm]);
     }
-    (weights(trainer.model()), told)
+    (weights(trainer.whole().unwrap()), told)
 }
 
-fn assert_close((found, told): &(Vec<f32>, Vec<f64>), expected: &(Vec<f32>, Vec<f64>)) {
+pub(crate) fn assert_close((found, told): &(Vec<f32>, Vec<f64>), expected: &(Vec<f32>, Vec<f64>)) {
     let gap = |a: f64, b: f64| (a - b).abs() / b.abs().max(1.0);
     let weights = found.iter().zip(&expected.0);
     let widest = weights

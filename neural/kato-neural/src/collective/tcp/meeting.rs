@@ -9,6 +9,10 @@ use super::{CollectiveError, TcpOptions, connection};
 /// How long between two looks for a replica that is not there yet.
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// How long a visitor may take to say who it is: a replica does so at once, and a stranger that is silent must not
+/// keep the others waiting.
+const GREETING: Duration = Duration::from_secs(5);
+
 pub(super) fn cannot_listen(source: io::Error) -> CollectiveError {
     connection(0, "cannot listen", source)
 }
@@ -34,12 +38,13 @@ pub(super) fn wait_for_all(
     while peers.iter().any(Option::is_none) {
         match listener.accept() {
             Ok((stream, _)) => {
-                prepare(&stream, options).map_err(cannot_listen)?;
+                prepare(&stream, options.timeout.min(GREETING)).map_err(cannot_listen)?;
                 welcome(stream, options, &mut peers)?;
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let n_missing = peers.iter().filter(|peer| peer.is_none()).count();
-                pause(begin, options, n_missing, can_come())?;
+                let missing = peers.iter().zip(1..).filter(|(peer, _)| peer.is_none());
+                let missing: Vec<usize> = missing.map(|(_, rank)| rank).collect();
+                pause(begin, options, &missing, can_come())?;
             }
             Err(error) => return Err(cannot_listen(error)),
         }
@@ -81,10 +86,10 @@ pub(super) fn go_to_first(options: &TcpOptions) -> Result<TcpStream, CollectiveE
         match TcpStream::connect(options.address) {
             Ok(stream) => break stream,
             // Refused until rank 0 listens, whichever process the system started first.
-            Err(_) => pause(begin, options, 1, true)?,
+            Err(_) => pause(begin, options, &[0], true)?,
         }
     };
-    prepare(&stream, options).map_err(failed)?;
+    prepare(&stream, options.timeout).map_err(failed)?;
     stream
         .write_all(&greeting(options, options.rank))
         .map_err(failed)?;
@@ -97,11 +102,11 @@ pub(super) fn go_to_first(options: &TcpOptions) -> Result<TcpStream, CollectiveE
     Ok(stream)
 }
 
-fn prepare(stream: &TcpStream, options: &TcpOptions) -> io::Result<()> {
+fn prepare(stream: &TcpStream, timeout: Duration) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     // A step sends little and waits for the answer: held back, it would wait for nothing.
     stream.set_nodelay(true)?;
-    wait_up_to(stream, options.timeout)
+    wait_up_to(stream, timeout)
 }
 
 pub(super) fn wait_up_to(stream: &TcpStream, timeout: Duration) -> io::Result<()> {
@@ -114,13 +119,14 @@ pub(super) fn wait_up_to(stream: &TcpStream, timeout: Duration) -> io::Result<()
 fn pause(
     begin: Instant,
     options: &TcpOptions,
-    n_missing: usize,
+    missing: &[usize],
     can_come: bool,
 ) -> Result<(), CollectiveError> {
     let waited = begin.elapsed();
     if waited > options.timeout || !can_come {
         return Err(CollectiveError::Missing {
-            n_missing,
+            n_missing: missing.len(),
+            first: missing.first().copied().unwrap_or(0),
             n_ranks: options.n_ranks,
             waited,
         });

@@ -2,6 +2,7 @@
 
 use burn::tensor::Device;
 
+use super::divided::Division;
 use super::{RowNorm, Transformer, TransformerLayer};
 use crate::Initializer;
 use crate::fused::Pool;
@@ -95,6 +96,7 @@ impl TransformerOptions {
             dropout: self.dropout,
             stream: self.stream,
             workspaces: Pool::default(),
+            division: Division::default(),
         }
     }
 }

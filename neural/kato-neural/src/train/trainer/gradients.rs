@@ -72,6 +72,7 @@ impl<T: Task> Trainer<T> {
                     let value = sum.scaled(loss);
                     sum.go_back(&value);
                 }
+                self.through_blocks()?;
             }
         }
         self.reduced(
@@ -129,6 +130,8 @@ impl<T: Task> Trainer<T> {
         // Without gradients: Burn keeps what a graph holds until some way back, whoever dropped it, so
         // that all parts would be there at once.
         let still = model.clone().no_grad();
+        let blocks = self.shards.as_ref().map(|shards| &shards.blocks);
+        Self::divide(&self.task, &still, blocks);
         let mut codes = Vec::new();
         for part in self.mine(parts) {
             let encoded = encode(&still, part)?
@@ -138,7 +141,12 @@ impl<T: Task> Trainer<T> {
                 .collect::<Vec<_>>();
             codes.extend(encoded);
         }
+        self.through_blocks()?;
+        // Every replica judges all codes.
+        blocks.inspect(|blocks| blocks.repeats(true));
         let upstream = self.judge_codes(gather, group, codes, share, sum)?;
+        self.through_blocks()?;
+        blocks.inspect(|blocks| blocks.repeats(false));
         for part in self.mine(parts) {
             let encoded = encode(model, part)?;
             let n_rows = encoded.codes.dims()[0];
@@ -151,7 +159,7 @@ impl<T: Task> Trainer<T> {
             }
             sum.go_back(&value);
         }
-        Ok(())
+        self.through_blocks()
     }
 
     /// Takes the loss of all replicas' codes, and returns the codes' gradient.

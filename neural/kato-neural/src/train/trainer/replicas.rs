@@ -1,8 +1,9 @@
 //! What replicas that train one model exchange.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use burn::module::{Module, ModuleVisitor, Param};
+use burn::module::{Module, ModuleVisitor, Param, ParamId};
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
 
@@ -38,9 +39,9 @@ impl<T: Task> Trainer<T> {
         if !all.iter().all(|other| other == found.as_bytes()) {
             return Err(self.differs("weights or places in the run"));
         }
-        if self.options.sharded {
-            let shards = Shards::new(self.model(), self.n_ranks());
-            self.adam.own(shards.of(self.rank()).clone());
+        if let (true, Some(collective)) = (self.options.sharded, &self.collective) {
+            let shards = Shards::new(&self.task, self.model(), Arc::clone(collective));
+            self.adam.own(shards.of(self.rank()));
             self.shards = Some(shards);
         }
         Ok(self)
@@ -115,10 +116,15 @@ impl<T: Task> Trainer<T> {
             super::add(&mut sums, other.get(3..).unwrap_or_default().to_vec());
         }
         let model = self.model();
-        let mut flat = Flat::of(model, &mine.gradients);
+        let no_block = HashSet::new();
+        let divided = self
+            .shards
+            .as_ref()
+            .map_or(&no_block, |shards| &shards.divided);
+        let mut flat = Flat::of(model, &mine.gradients, divided);
         self.exchange(|collective| sum_f32(collective, &mut flat.values))?;
         Ok(Total {
-            gradients: flat.into_gradients(model),
+            gradients: flat.into_gradients(model, self.end_divided()),
             loss,
             sums,
         })
@@ -128,15 +134,25 @@ impl<T: Task> Trainer<T> {
 /// All gradients of a model, one after another, each behind a number that says whether it is one.
 struct Flat<'a> {
     from: Option<&'a GradientsParams>,
+    /// Parameters of divided blocks, whose gradients are added as they are computed.
+    divided: &'a HashSet<ParamId>,
+    /// The sums of these that this replica has.
+    sums: HashMap<ParamId, Vec<f32>>,
     values: Vec<f32>,
     at: usize,
     gradients: GradientsParams,
 }
 
 impl<'a> Flat<'a> {
-    fn of<M: Module>(model: &M, gradients: &'a GradientsParams) -> Self {
+    fn of<M: Module>(
+        model: &M,
+        gradients: &'a GradientsParams,
+        divided: &'a HashSet<ParamId>,
+    ) -> Self {
         let mut flat = Self {
             from: Some(gradients),
+            divided,
+            sums: HashMap::new(),
             values: Vec::new(),
             at: 0,
             gradients: GradientsParams::new(),
@@ -145,10 +161,23 @@ impl<'a> Flat<'a> {
         flat
     }
 
-    fn into_gradients<M: Module>(mut self, model: &M) -> GradientsParams {
-        self.from = None;
+    fn into_gradients<M: Module>(
+        mut self,
+        model: &M,
+        sums: HashMap<ParamId, Vec<f32>>,
+    ) -> GradientsParams {
+        (self.from, self.sums) = (None, sums);
         model.visit(&mut self);
         self.gradients
+    }
+}
+
+impl Flat<'_> {
+    fn register<const D: usize>(&mut self, param: &Param<Tensor<D>>, values: Vec<f32>) {
+        let values = TensorData::new(values, param.val().shape());
+        let device: Device = param.val().without_autodiff().device();
+        self.gradients
+            .register::<D>(param.id, Tensor::from_data(values, &device));
     }
 }
 
@@ -156,6 +185,12 @@ impl ModuleVisitor for Flat<'_> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let shape = param.val().shape();
         let n = shape.num_elements();
+        if self.divided.contains(&param.id) {
+            if let Some(sum) = self.sums.remove(&param.id) {
+                self.register(param, sum);
+            }
+            return;
+        }
         if let Some(from) = self.from {
             let gradient = from.get::<D>(param.id);
             self.values.push(f32::from(u8::from(gradient.is_some())));
@@ -171,10 +206,7 @@ impl ModuleVisitor for Flat<'_> {
         // A parameter that takes no part has no gradient, which is not the same as one of zeros: the
         // optimiser would decay it.
         if is_one {
-            let values = TensorData::new(self.values[values].to_vec(), shape);
-            let device: Device = param.val().without_autodiff().device();
-            self.gradients
-                .register::<D>(param.id, Tensor::from_data(values, &device));
+            self.register(param, self.values[values].to_vec());
         }
     }
 }

@@ -1,113 +1,217 @@
-//! The optimiser's state, divided over replicas: each updates its share of the parameters.
+//! What replicas divide: the optimiser's state, and weights and gradients of transformer blocks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
-use burn::module::Module;
+use burn::module::ParamId;
+use burn::optim::GradientsParams;
 use burn::tensor::{Tensor, TensorData};
 
 use super::Trainer;
 use crate::Error;
-use crate::collective::{CollectiveError, gather_f32};
-use crate::optimizer::Moments;
-use crate::parameters::{Arrays, assign, collect};
+use crate::collective::{Collective, CollectiveError, gather_f32, gather_f64};
+use crate::divided::{DividedBlocks, Piece};
+use crate::optimizer::{GlobalNorm, Moments, squares};
+use crate::parameters::{Arrays, NamedTensor, Place, assign_some, collect_some, places};
 use crate::train::Task;
 use crate::train::parts::shares;
 
-/// Which replica updates which parameters.
+/// Which replica has which parameters.
 #[derive(Debug, Clone)]
 pub(super) struct Shards {
-    /// Names by rank.
-    owned: Vec<BTreeSet<String>>,
+    /// All parameters of the model, in its order, and whose they are.
+    places: Vec<(Place, usize)>,
+    pub(super) blocks: Arc<DividedBlocks>,
+    /// Parameters of the blocks.
+    pub(super) divided: HashSet<ParamId>,
+    pub(super) weights: Weights,
+}
+
+/// Who has the weights of the blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Weights {
+    Divided,
+    /// The first replica has all of them, to judge or to save.
+    AtFirst,
+    Everywhere,
 }
 
 impl Shards {
     /// Shares the parameters of a model by how many numbers they have, in their order.
-    pub(super) fn new<M: Module>(model: &M, n_ranks: usize) -> Self {
-        let all = collect(model);
-        let sizes: Vec<usize> = all.iter().map(|tensor| tensor.n_entries()).collect();
-        let mut owned = vec![BTreeSet::new(); n_ranks];
-        for (rank, rows) in shares(&sizes, 0, sizes.iter().sum(), n_ranks) {
-            owned[rank].extend(all[rows].iter().map(|tensor| tensor.name.clone()));
+    pub(super) fn new<T: Task>(
+        task: &T,
+        model: &T::Model,
+        collective: Arc<dyn Collective>,
+    ) -> Self {
+        let all = places(model);
+        let sizes: Vec<usize> = all.iter().map(|place| place.n_entries).collect();
+        let mut ranks = vec![0; all.len()];
+        for (rank, rows) in shares(&sizes, 0, sizes.iter().sum(), collective.n_ranks()) {
+            ranks[rows].fill(rank);
         }
-        Self { owned }
+        let places: Vec<(Place, usize)> = all.into_iter().zip(ranks).collect();
+        let by_id = places.iter().map(|(place, rank)| (place.id, *rank));
+        let by_id: HashMap<ParamId, usize> = by_id.collect();
+        let piece = |(id, n)| {
+            let rank = by_id[&id];
+            Piece { id, rank, n }
+        };
+        let stacks = task.stacks(model).into_iter();
+        let layers = stacks.flat_map(|stack| stack.layers());
+        let blocks = layers.map(|layer| layer.pieces().map(piece).to_vec());
+        let blocks = DividedBlocks::new(collective, blocks.collect());
+        Self {
+            places,
+            divided: blocks.pieces().map(|piece| piece.id).collect(),
+            blocks: Arc::new(blocks),
+            weights: Weights::Everywhere,
+        }
     }
 
-    pub(super) fn of(&self, rank: usize) -> &BTreeSet<String> {
-        &self.owned[rank]
+    /// Names of a replica's parameters.
+    pub(super) fn of(&self, rank: usize) -> BTreeSet<String> {
+        let own = self.places.iter().filter(|&&(_, owner)| owner == rank);
+        own.map(|(place, _)| place.name.clone()).collect()
+    }
+
+    /// Parameters of blocks that another replica has.
+    pub(super) fn foreign(&self, rank: usize) -> HashSet<ParamId> {
+        let foreign = self.blocks.pieces().filter(|piece| piece.rank != rank);
+        foreign.map(|piece| piece.id).collect()
     }
 }
 
 impl<T: Task> Trainer<T> {
-    /// Gives every replica the weights that the others have updated.
+    /// The norm over all gradients, wherever they are.
+    pub(super) fn norm(&self, gradients: &GradientsParams) -> Result<GlobalNorm, Error> {
+        let mut squares = squares(self.model(), gradients);
+        if self.shards.is_some() {
+            // Below zero is no square: none of this replica's.
+            let mine: Vec<f64> = squares
+                .iter()
+                .map(|(_, square)| square.unwrap_or(-1.0))
+                .collect();
+            let all = self.exchange(|collective| gather_f64(collective, &mine))?;
+            for (place, (_, square)) in squares.iter_mut().enumerate() {
+                let found = all.iter().filter_map(|said| said.get(place));
+                // Not compared from above, as a lost one is not a number.
+                *square = found.copied().find(|&square| square != -1.0);
+            }
+        }
+        Ok(GlobalNorm::of(squares))
+    }
+
+    /// Gives every replica the weights outside of blocks that the others have updated.
     pub(super) fn exchange_weights(&mut self) -> Result<(), Error> {
         let Some(shards) = &self.shards else {
             return Ok(());
         };
-        let all = collect(self.model());
-        let owned_by = |rank: usize| {
-            let owned = shards.of(rank);
-            all.iter()
-                .filter(move |tensor| owned.contains(&tensor.name))
-        };
-        let mine: Vec<f32> = owned_by(self.rank())
-            .flat_map(|tensor| tensor.entries())
-            .collect();
+        let outside = |place: &Place| !shards.divided.contains(&place.id);
+        let all = self.owned(&outside);
+        let mine = all.iter().filter(|(_, rank)| *rank == self.rank());
+        let mine: Vec<f32> = mine.flat_map(|(tensor, _)| tensor.entries()).collect();
         let said = self.exchange(|collective| gather_f32(collective, &mine))?;
+        let mut said: Vec<&[f32]> = said.iter().map(Vec::as_slice).collect();
         let mut arrays = Arrays::new();
-        for (rank, values) in said.iter().enumerate() {
-            let mut values = &values[..];
-            for tensor in owned_by(rank) {
-                let (part, rest) = values
-                    .split_at_checked(tensor.n_entries())
-                    .ok_or_else(|| self.too_few(rank))?;
-                arrays.insert(tensor.name.clone(), (tensor.shape.clone(), part.to_vec()));
-                values = rest;
+        for (tensor, rank) in &all {
+            let parts = said[*rank].split_at_checked(tensor.n_entries());
+            let (part, rest) = parts.ok_or_else(|| self.too_few(*rank))?;
+            arrays.insert(tensor.name.clone(), (tensor.shape.clone(), part.to_vec()));
+            said[*rank] = rest;
+        }
+        self.assign(arrays)
+    }
+
+    /// Gives all weights to the first replica, which judges and saves, or to every one; divided ones come apart
+    /// again with the next step. Every replica has to call it.
+    pub(crate) fn gather_weights(&mut self, everywhere: bool) -> Result<(), Error> {
+        let wanted = match everywhere {
+            true => Weights::Everywhere,
+            false => Weights::AtFirst,
+        };
+        let Some(shards) = &self.shards else {
+            return Ok(());
+        };
+        if [wanted, Weights::Everywhere].contains(&shards.weights) {
+            return Ok(());
+        }
+        let takes = everywhere || self.rank() == 0;
+        let mut arrays = Arrays::new();
+        for (tensor, rank) in self.owned(&|place| shards.divided.contains(&place.id)) {
+            let mine = match rank == self.rank() {
+                true => tensor.entries(),
+                false => Vec::new(),
+            };
+            // One after another: who does not take them holds one at a time.
+            let said = self.exchange(|collective| gather_f32(collective, &mine))?;
+            let entries = said.into_iter().nth(rank).unwrap_or_default();
+            if entries.len() != tensor.n_entries() {
+                return Err(self.too_few(rank));
+            }
+            if takes && rank != self.rank() {
+                arrays.insert(tensor.name, (tensor.shape, entries));
             }
         }
-        let model = self.model.take().map(|model| assign(model, arrays));
+        self.assign(arrays)?;
+        if let Some(shards) = &mut self.shards {
+            shards.weights = wanted;
+        }
+        Ok(())
+    }
+
+    /// Puts arrays where weights are.
+    fn assign(&mut self, arrays: Arrays) -> Result<(), Error> {
+        let model = self.model.take().map(|model| assign_some(model, arrays));
         self.model = model.transpose()?;
         Ok(())
     }
 
-    /// Returns the moments of all replicas, for a checkpoint from which any number of them can go on.
+    /// Some of the model's tensors, and whose they are.
+    fn owned(&self, which: &dyn Fn(&Place) -> bool) -> Vec<(NamedTensor, usize)> {
+        let places = self.shards.iter().flat_map(|shards| &shards.places);
+        let chosen: BTreeMap<&str, usize> = places
+            .filter(|(place, _)| which(place))
+            .map(|(place, rank)| (place.name.as_str(), *rank))
+            .collect();
+        let tensors = collect_some(self.model(), &|name| chosen.contains_key(name));
+        let tensors = tensors.into_iter();
+        tensors
+            .map(|tensor| {
+                let rank = chosen[tensor.name.as_str()];
+                (tensor, rank)
+            })
+            .collect()
+    }
+
+    /// Returns the moments of all replicas to the first one, for a checkpoint from which any number of them can go
+    /// on.
     pub(crate) fn all_moments(&self) -> Result<BTreeMap<String, Moments>, Error> {
         let mut all = self.adam.moments().clone();
         let Some(shards) = &self.shards else {
             return Ok(all);
         };
-        let mut mine = Vec::new();
-        for name in shards.of(self.rank()) {
-            // A number says whether there are any: what never had a gradient has none.
-            let moments = self.adam.moments().get(name);
-            mine.push(f32::from(u8::from(moments.is_some())));
-            for moment in moments.iter().flat_map(|both| [&both.first, &both.second]) {
-                mine.extend(moment.to_data().iter::<f32>());
-            }
-        }
-        let said = self.exchange(|collective| gather_f32(collective, &mine))?;
-        let sizes = collect(self.model()).into_iter();
-        let sizes: BTreeMap<String, usize> = sizes
-            .map(|tensor| (tensor.name.clone(), tensor.n_entries()))
-            .collect();
         let device = self.device().without_autodiff();
-        for (rank, values) in said.iter().enumerate() {
-            let mut values = values.iter().copied();
-            for name in shards.of(rank) {
-                let has_some = values.next().ok_or_else(|| self.too_few(rank))? > 0.0;
-                if !has_some {
-                    continue;
-                }
-                let mut take = || -> Result<Tensor<1>, Error> {
-                    let n = sizes[name];
-                    let part: Vec<f32> = values.by_ref().take(n).collect();
-                    if part.len() < n {
-                        return Err(self.too_few(rank));
-                    }
-                    Ok(Tensor::from_data(TensorData::new(part, [n]), &device))
-                };
-                let (first, second) = (take()?, take()?);
-                all.insert(name.clone(), Moments { first, second });
+        for (place, rank) in &shards.places {
+            let moments = all.get(&place.name);
+            let mine: Vec<f32> = moments
+                .iter()
+                .flat_map(|both| [&both.first, &both.second])
+                .flat_map(|moment| moment.to_data().iter::<f32>().collect::<Vec<_>>())
+                .collect();
+            let said = self.exchange(|collective| gather_f32(collective, &mine))?;
+            let both = said.into_iter().nth(*rank).unwrap_or_default();
+            // What never had a gradient has none.
+            if both.is_empty() || self.rank() > 0 || *rank == 0 {
+                continue;
             }
+            let n = place.n_entries;
+            if both.len() != 2 * n {
+                return Err(self.too_few(*rank));
+            }
+            let moment =
+                |part: &[f32]| Tensor::<1>::from_data(TensorData::new(part.to_vec(), [n]), &device);
+            let (first, second) = (moment(&both[..n]), moment(&both[n..]));
+            all.insert(place.name.clone(), Moments { first, second });
         }
         Ok(all)
     }

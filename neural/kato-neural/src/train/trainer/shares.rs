@@ -1,0 +1,64 @@
+//! Checkpoints into which each replica writes its share.
+
+use std::path::PathBuf;
+
+use super::Trainer;
+use crate::Error;
+use crate::checkpoint::{CheckpointWriter, FileEntry, TrainerSnapshot, Unfinished, write_files};
+use crate::collective::CollectiveError;
+use crate::parameters::collect_some;
+use crate::train::Task;
+
+impl<T: Task> Trainer<T> {
+    /// Whether replicas have divided the state.
+    pub(crate) const fn is_sharded(&self) -> bool {
+        self.shards.is_some()
+    }
+
+    /// Writes a checkpoint together with all other replicas, if the first one has a writer.
+    pub(crate) fn save_shares(
+        &self,
+        writer: Option<&CheckpointWriter>,
+        best: bool,
+    ) -> Result<(), Error> {
+        let Some(shards) = &self.shards else {
+            return Ok(());
+        };
+        let (rank, own) = (self.rank(), shards.of(self.rank()));
+        let weights = collect_some(self.model(), &|name| own.contains(name));
+        let snapshot = TrainerSnapshot::of(weights, &self.adam, self.place());
+        let snapshot = if best { snapshot.as_best() } else { snapshot };
+        let begun = writer.filter(|_| rank == 0).map(|writer| {
+            // What waits there is older, and must not take the place of this one.
+            writer.flush()?;
+            Unfinished::begin(writer.folder(), &snapshot)
+        });
+        let begun = begun.transpose()?;
+        let path = begun.as_ref().map(|begun| begun.path().to_string_lossy());
+        let path = path.unwrap_or_default().into_owned();
+        let told = self.exchange(|collective| collective.gather(path.as_bytes()))?;
+        let path = told.into_iter().next().unwrap_or_default();
+        let path = PathBuf::from(String::from_utf8(path).map_err(|_| self.unreadable())?);
+        if path.as_os_str().is_empty() {
+            return Ok(());
+        }
+        let mine = write_files(&path, &snapshot, Some(rank))?;
+        let mine = serde_json::to_vec(&mine).map_err(|_| self.unreadable())?;
+        let told = self.exchange(|collective| collective.gather(&mine))?;
+        if let (Some(begun), Some(writer)) = (begun, writer) {
+            let mut files = Vec::new();
+            for said in told {
+                let said = serde_json::from_slice::<Vec<FileEntry>>(&said);
+                files.extend(said.map_err(|_| self.unreadable())?);
+            }
+            begun.finish(&snapshot, files)?;
+            writer.prune()?;
+        }
+        Ok(())
+    }
+
+    fn unreadable(&self) -> Error {
+        let reason = "what one said of its files cannot be read".to_owned();
+        self.collective_error(CollectiveError::Mismatch { reason })
+    }
+}
