@@ -62,7 +62,6 @@ impl Drop for Held {
 #[cfg(test)]
 mod tests {
     use std::thread;
-    use std::time::Duration;
 
     use super::*;
 
@@ -78,9 +77,7 @@ mod tests {
                     let _held = own.acquire();
                     order.lock().unwrap().push(idx);
                 });
-                while lock.queue().waiting.len() <= idx {
-                    thread::sleep(Duration::from_millis(1));
-                }
+                kato_test_needs::wait_until("it waits", || lock.queue().waiting.len() > idx);
                 waiter
             })
             .collect();

@@ -212,13 +212,9 @@ fn what_is_dropped_while_it_computes_counts_for_nothing_and_leaves_no_file() {
     }
     assert_eq!(place.publish(&cluster), expected);
     // Directories go when what was begun is at its end.
-    for _ in 0..1000 {
-        if std::fs::read_dir(place.scratch()).unwrap().next().is_none() {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    panic!("working files were left behind");
+    kato_test_needs::wait_until("no working files are left behind", || {
+        std::fs::read_dir(place.scratch()).unwrap().next().is_none()
+    });
 }
 
 #[test]

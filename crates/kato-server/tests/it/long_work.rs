@@ -66,7 +66,6 @@ async fn until_in_flight(server: &Running, n: u64) {
             if answer["current"]["concurrent_requests"] == n + 1 {
                 return;
             }
-            time::sleep(Duration::from_millis(10)).await;
         }
     };
     let reached = time::timeout(SOON, reached).await;

@@ -173,7 +173,6 @@ async fn status_and_metrics_count_sessions() {
         if sessions["expired_sessions"] == 2 {
             break sessions;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
     };
     assert_eq!(
         (&sessions["total_sessions"], &sessions["active_sessions"]),

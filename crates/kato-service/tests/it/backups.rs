@@ -12,6 +12,7 @@ use kato_engine::node::Lesson;
 use kato_service::backups::{self, BackupState};
 use kato_service::figures::Loss;
 use kato_service::{Receipt, Service, ServiceError, ServiceOptions};
+use kato_test_needs::wait_until;
 
 use crate::support::{create, frequency, known, lesson, teach};
 
@@ -72,9 +73,9 @@ fn a_copy_has_what_was_acknowledged_before_it_and_nothing_by_halves() {
             let so_far = before
                 .last()
                 .map_or(0, |(keys, _): &(BTreeSet<_>, _)| keys.len());
-            while acknowledged.lock().unwrap().len() < so_far + 40 {
-                thread::sleep(Duration::from_millis(5));
-            }
+            wait_until("more is acknowledged", || {
+                acknowledged.lock().unwrap().len() >= so_far + 40
+            });
             let keys = acknowledged.lock().unwrap().clone();
             let lengths = observed.lock().unwrap().clone();
             service.backup(copy).unwrap();

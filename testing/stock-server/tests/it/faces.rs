@@ -5,9 +5,10 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use kato_stock_server::StockOptions;
+use kato_test_needs::wait_until;
 use serde_json::json;
 
-use crate::support::{Client, LONG, chunks, pairs, start, wait_for};
+use crate::support::{Client, LONG, chunks, pairs, start};
 
 #[test]
 fn it_dies_after_a_learn() {
@@ -32,7 +33,7 @@ fn it_hangs_after_a_learn() {
     let session = client.session("n", &pairs());
     let path = format!("{session}/observe-sequence");
     client.send("POST", &path, Some(&chunks(20, "s")));
-    wait_for(|| server.learned().learn_calls("n") == 3);
+    wait_until("it learns", || server.learned().learn_calls("n") == 3);
     let mut stream = TcpStream::connect(server.addr()).unwrap();
     std::io::Write::write_all(&mut stream, b"GET /health HTTP/1.1\r\n\r\n").unwrap();
     stream
@@ -106,7 +107,7 @@ fn sigterm_ends_it_at_once() {
     let session = client.session("n", &pairs());
     let path = format!("{session}/observe-sequence");
     client.send("POST", &path, Some(&chunks(500, "s")));
-    wait_for(|| server.learned().learn_calls("n") >= 2);
+    wait_until("it learns", || server.learned().learn_calls("n") >= 2);
     server.signal("TERM");
     assert!(server.wait_ended(LONG).unwrap().success());
     assert!(server.learned().learn_calls("n") < 500);

@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use kato_stock_server::{Generation, StockOptions};
+use kato_test_needs::wait_until;
 use serde_json::{Value, json};
 
-use crate::support::{Client, LONG, pairs, start, wait_for};
+use crate::support::{Client, LONG, pairs, start};
 
 const AB: &str = "76d7efca2e96cb5eeddf4e06ac96a0f424630135";
 
@@ -148,7 +149,7 @@ fn new_patterns_of_3_10_are_seen_late() {
     assert_eq!(client.frequency("n", AB), None);
     assert_eq!(server.learned().learn_calls("n"), 1);
     let learned = Instant::now();
-    wait_for(|| client.frequency("n", AB) == Some(1));
+    wait_until("it is known", || client.frequency("n", AB) == Some(1));
     assert!(learned.elapsed() > Duration::from_millis(500));
     client.post(&format!("{session}/observe"), &json!({"strings": ["a"]}));
     client.post(&format!("{session}/observe"), &json!({"strings": ["b"]}));

@@ -1,9 +1,10 @@
 //! observe-sequence is not atomic: knowledge at once, the session in the end.
 
 use kato_stock_server::{StockOptions, requests};
+use kato_test_needs::wait_until;
 use serde_json::json;
 
-use crate::support::{Client, LONG, chunks, observations, pairs, start, wait_for};
+use crate::support::{Client, LONG, chunks, observations, pairs, start};
 
 fn slow() -> StockOptions {
     StockOptions::quick().learn_ms(3)
@@ -20,7 +21,7 @@ fn a_killed_server_keeps_a_prefix_and_no_session() {
         &format!("{session}/observe-sequence"),
         Some(&sequence),
     );
-    wait_for(|| server.learned().learn_calls("n") >= 5);
+    wait_until("it learns", || server.learned().learn_calls("n") >= 5);
     server.kill();
     assert!(client.read().is_none());
     let learned = server.learned();
@@ -94,7 +95,7 @@ fn the_session_is_saved_last() {
     let list = sequence["observations"].as_array_mut().unwrap();
     list.push(json!({"strings": ["rest"]}));
     client.send("POST", &path, Some(&sequence));
-    wait_for(|| server.learned().learn_calls("n") >= 3);
+    wait_until("it learns", || server.learned().learn_calls("n") >= 3);
     let mut other = Client::of(&server);
     let data = other.get(&format!("{session}/cognition-data")).body;
     assert_eq!(data["cognition_data"]["time"], 0);

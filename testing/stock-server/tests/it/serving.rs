@@ -4,9 +4,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use kato_stock_server::{LearnCall, Serving, StockOptions, StockServer, requests};
+use kato_test_needs::wait_until;
 use serde_json::{Value, json};
 
-use crate::support::{Client, LONG, chunks, observations, pairs, start, wait_for};
+use crate::support::{Client, LONG, chunks, observations, pairs, start};
 
 /// Two sequences of 20 chunks at once, on sessions of their own; the learns.
 fn race(server: &mut StockServer) -> Vec<LearnCall> {
@@ -55,7 +56,7 @@ fn a_whole_request_keeps_others_waiting() {
     let session = client.session("n", &pairs());
     let path = format!("{session}/observe-sequence");
     client.send("POST", &path, Some(&chunks(30, "s")));
-    wait_for(|| server.learned().learn_calls("n") >= 1);
+    wait_until("it learns", || server.learned().learn_calls("n") >= 1);
     assert_eq!(Client::of(&server).get("/health").status, 200);
     assert_eq!(server.learned().learn_calls("n"), 30);
 }
@@ -79,10 +80,10 @@ fn a_session_has_one_request_at_a_time() {
     let session = first.session("n", &pairs());
     let path = format!("{session}/observe-sequence");
     first.send("POST", &path, Some(&chunks(30, "a")));
-    wait_for(|| server.learned().learn_calls("n") >= 2);
+    wait_until("it learns", || server.learned().learn_calls("n") >= 2);
     let mut second = Client::of(&server);
     second.send("POST", &path, Some(&chunks(10, "b")));
-    wait_for(|| requests(server.dir()).len() >= 3);
+    wait_until("requests arrive", || requests(server.dir()).len() >= 3);
     thread::sleep(Duration::from_millis(20));
     let mut third = Client::of(&server);
     third.send("GET", &format!("{session}/predictions"), None);
@@ -114,7 +115,7 @@ fn a_learn_goes_on_with_what_it_loaded_before_it_waited() {
         .collect();
     let sequence = json!({"observations": list, "learn_after_each": true});
     first.send("POST", &path, Some(&sequence));
-    wait_for(|| server.learned().learn_calls("n") >= 1);
+    wait_until("it learns", || server.learned().learn_calls("n") >= 1);
     let learned = client.call("POST", &format!("{session}/learn"), None);
     assert_eq!(learned.status, 200);
     let name = learned.body["pattern_name"].as_str().unwrap();

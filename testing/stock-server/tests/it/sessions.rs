@@ -4,9 +4,10 @@ use std::thread;
 use std::time::Duration;
 
 use kato_stock_server::{StockOptions, requests};
+use kato_test_needs::wait_until;
 use serde_json::json;
 
-use crate::support::{Client, chunks, pairs, start, wait_for};
+use crate::support::{Client, chunks, pairs, start};
 
 #[test]
 fn both_shapes_of_404() {
@@ -44,10 +45,10 @@ fn deleting_a_session_stops_no_request_of_it() {
     let session = running.session("n", &pairs());
     let path = format!("{session}/observe-sequence");
     running.send("POST", &path, Some(&chunks(60, "a")));
-    wait_for(|| server.learned().learn_calls("n") >= 1);
+    wait_until("it learns", || server.learned().learn_calls("n") >= 1);
     let mut waiting = Client::of(&server);
     waiting.send("POST", &path, Some(&chunks(5, "b")));
-    wait_for(|| requests(server.dir()).len() >= 3);
+    wait_until("requests arrive", || requests(server.dir()).len() >= 3);
     thread::sleep(Duration::from_millis(100));
     let mut other = Client::of(&server);
     assert_eq!(other.call("DELETE", &session, None).status, 200);

@@ -3,8 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kato_stock_server::{StockOptions, StockServer};
 use serde_json::{Value, json};
@@ -135,13 +134,4 @@ pub(crate) fn chunks(n: usize, label: &str) -> Value {
 /// Settings of a session that learns after two events.
 pub(crate) fn pairs() -> Value {
     json!({"max_pattern_length": 2})
-}
-
-/// Waits until something is so.
-pub(crate) fn wait_for(mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < LONG, "it does not come to this");
-        thread::sleep(Duration::from_millis(1));
-    }
 }
