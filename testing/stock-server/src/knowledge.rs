@@ -63,19 +63,45 @@ pub(crate) fn kept_as(node_id: &str) -> String {
 }
 
 impl Knowledge {
-    /// Opens the knowledge of a directory by doing all lines of its file again.
-    pub(crate) fn open(generation: Generation, dir: Option<&Path>) -> io::Result<Self> {
+    /// Opens the knowledge of a directory by doing all lines of its file again, but for what Redis had counted
+    /// in so many milliseconds before the last learn.
+    pub(crate) fn open(
+        generation: Generation,
+        dir: Option<&Path>,
+        lost_ms: Option<u64>,
+    ) -> io::Result<Self> {
         let (journal, lines) = Journal::open::<Line>(dir, FILE)?;
         let mut nodes: HashMap<String, Node> = HashMap::new();
-        for line in lines {
+        for line in &lines {
             // Whatever was learned before the restart is visible by now.
-            apply(&mut nodes, generation, &line, None);
+            apply(&mut nodes, generation, line, None);
         }
-        Ok(Self {
+        let knowledge = Self {
             generation,
             nodes: Mutex::new(nodes),
             journal,
-        })
+        };
+        if let Some(lost_ms) = lost_ms {
+            knowledge.lose(&lines, lost_ms);
+        }
+        Ok(knowledge)
+    }
+
+    /// Takes from Redis what it had counted last, as a kill does to one that saves every second.
+    fn lose(&self, lines: &[Line], lost_ms: u64) {
+        if self.generation == Generation::October2025 {
+            return;
+        }
+        let learns = lines.iter().rev().map_while(|line| match line {
+            Line::Learn(learn) => Some(learn),
+            _ => None,
+        });
+        let mut learns = learns.peekable();
+        let last = learns.peek().map_or(0, |learn| learn.at);
+        for learn in learns.take_while(|learn| learn.at + lost_ms > last) {
+            let learn = learn.clone();
+            self.note(self.nodes(), &Line::Uncount { learn }, Duration::ZERO);
+        }
     }
 
     /// Calls `act` with a node, which is made if it is not there.
@@ -245,6 +271,7 @@ fn apply(
             }
             node.add(learn, *is_new, generation);
         }
+        Line::Uncount { learn } => node(nodes, &learn.node).uncount(learn),
         Line::Retire { node: id, name } => {
             node(nodes, id).retired.insert(name.clone());
         }
@@ -329,6 +356,13 @@ impl Node {
         }
     }
 
+    /// Takes a learn back from what Redis counts.
+    fn uncount(&mut self, learn: &Learn) {
+        let pattern = self.patterns.entry(learn.name.clone()).or_default();
+        pattern.frequency = pattern.frequency.saturating_sub(1);
+        uncount_symbols(&mut self.symbols, learn, pattern.frequency == 0);
+    }
+
     /// Forgets what Redis holds.
     fn flush(&mut self) {
         self.symbols.clear();
@@ -356,4 +390,20 @@ pub(crate) fn count_symbols(
     for symbol in distinct {
         symbols.entry(symbol.clone()).or_default().1 += u64::from(is_new);
     }
+}
+
+/// Takes a learn back from the counts of its symbols.
+pub(crate) fn uncount_symbols(
+    symbols: &mut BTreeMap<String, (u64, u64)>,
+    learn: &Learn,
+    was_new: bool,
+) {
+    let mut counted = BTreeMap::new();
+    count_symbols(&mut counted, learn, was_new);
+    for (symbol, (occurrences, patterns)) in counted {
+        let counts = symbols.entry(symbol).or_default();
+        counts.0 = counts.0.saturating_sub(occurrences);
+        counts.1 = counts.1.saturating_sub(patterns);
+    }
+    symbols.retain(|_, counts| counts.0 > 0);
 }

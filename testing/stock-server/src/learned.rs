@@ -7,7 +7,7 @@ use kato_model::{Event, Metadata, Pattern, PatternRecord};
 use kato_protocol::observation::EmotiveMap;
 
 use crate::journal;
-use crate::knowledge::{count_symbols, kept_as};
+use crate::knowledge::{count_symbols, kept_as, uncount_symbols};
 use crate::record::{FILE, Learn, Line, Split, append_emotives};
 
 /// Knowledge of the servers that have used a directory.
@@ -151,6 +151,12 @@ impl Learned {
                     node.insert(&learn, is_new);
                 }
                 node.add(&learn, is_new);
+            }
+            Line::Uncount { learn } => {
+                let node = self.node(&learn);
+                let pattern = node.patterns.entry(learn.name.clone()).or_default();
+                pattern.frequency = pattern.frequency.saturating_sub(1);
+                uncount_symbols(&mut node.symbols, &learn, pattern.frequency == 0);
             }
             // What is retired stays learned.
             Line::Retire { .. } | Line::Unretire { .. } => {}

@@ -73,6 +73,9 @@ pub struct StockOptions {
     /// Redis keeps nothing over a start: neither sessions nor, in 3.10, frequencies and symbols.
     #[arg(long, conflicts_with = "keep_sessions")]
     pub(crate) volatile: bool,
+    /// Redis has lost what it counted in the last MS milliseconds before the start (3.10 and later only).
+    #[arg(long, value_name = "MS", conflicts_with = "keep_sessions")]
+    pub(crate) lose_ms: Option<u64>,
     /// All databases are empty at the start.
     #[arg(long)]
     pub(crate) empty: bool,
@@ -170,6 +173,8 @@ setters! {
     symbols_last: bool => symbols_last,
     /// Sets whether Redis keeps nothing over a start. Default: no.
     volatile: bool => volatile,
+    /// Takes from Redis what it counted in so many milliseconds before the start.
+    lose_ms: u64 => Some(lose_ms),
     /// Sets whether all databases are empty at the start. Default: no.
     empty: bool => empty,
     /// Empties Redis after this many learns of the process.
@@ -245,6 +250,7 @@ impl StockOptions {
         give("flush-after", self.flush_after.map(|n| n.to_string()));
         give("empty-after", self.empty_after.map(|n| n.to_string()));
         give("forget-after", self.forget_after.map(|n| n.to_string()));
+        give("lose-ms", self.lose_ms.map(|ms| ms.to_string()));
         give("evict", self.evict.map(|n| n.to_string()));
         give("outage", self.outage.map(|outage| outage.to_string()));
         give("die-after", self.die_after.map(|n| n.to_string()));
@@ -295,6 +301,7 @@ mod tests {
             .flush_after(6)
             .empty_after(7)
             .forget_after(8)
+            .lose_ms(12)
             .evict(9)
             .outage(10, 200)
             .die_after(1)

@@ -33,6 +33,8 @@ pub(crate) enum Line {
     Unretire { node: String, name: String },
     /// Redis is empty: in 3.10 all but the rows of the patterns is gone.
     Flush,
+    /// Redis has come back without a learn that it had counted; the row is there.
+    Uncount { learn: Learn },
     /// All databases are empty.
     Empty,
     /// Redis has evicted a key of a node: the frequency or the metadata of a pattern, or the counts

@@ -47,7 +47,7 @@ impl World {
         let dir = options.data.as_deref();
         let sessions_in: Option<&Path> = dir.filter(|_| options.keep_sessions);
         let chance = |stream| Chance::new(options.seed, stream);
-        let knowledge = Knowledge::open(options.generation, dir)?;
+        let knowledge = Knowledge::open(options.generation, dir, options.lose_ms)?;
         if options.volatile {
             knowledge.flush();
         }

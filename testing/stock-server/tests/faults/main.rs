@@ -29,7 +29,7 @@ const GENERATIONS: [Generation; 3] = [Generation::V3_10, Generation::October2025
 /// Those that keep frequencies and symbols in Redis, and rows elsewhere.
 const IN_TWO_DATABASES: [Generation; 2] = [Generation::V3_10, Generation::V6_3];
 
-/// Redis is restarted and keeps nothing, or is emptied.
+/// Redis is restarted and keeps nothing, or not what it counted last; or it is emptied.
 #[test]
 fn lost_redis() {
     for generation in IN_TWO_DATABASES {
@@ -96,8 +96,9 @@ fn databases_that_restart() {
     }
 }
 
-/// A pattern of the corpus is retired before the run or in the middle of it, and un-retired once the run
-/// has named it. Of some runs the trainer is killed before.
+/// A pattern of the corpus is retired before the run, between two sessions of it or while it is at work, and
+/// un-retired once the run has named it. Of some runs the trainer is killed before, the server dies, or its
+/// databases are away.
 #[test]
 fn retired_patterns() {
     let told = check(Kind::Retired, Generation::V6_3);

@@ -71,6 +71,7 @@ fn alone(schedule: &Schedule, server: &mut StockServer) -> End {
         story: Vec::new(),
     };
     let retired = (schedule.kind == Kind::Retired).then(|| pattern_of(schedule.seed));
+    let mut is_retired = false;
     let mut limits = schedule.limits.iter().copied();
     let mut limit = limits.next().unwrap();
     if let (Some((node, name)), Loss::Options) = (&retired, schedule.loss) {
@@ -82,7 +83,13 @@ fn alone(schedule: &Schedule, server: &mut StockServer) -> End {
     }
     for _ in 0..RESUMED {
         let url = server.url();
-        let session = guarded(schedule, server, || {
+        let retire_later = match (&retired, schedule.loss) {
+            (Some((node, name)), Loss::RetiredAfter(requests)) if !is_retired => {
+                Some((requests, &**node, &**name))
+            }
+            _ => None,
+        };
+        let session = guarded(schedule, server, retire_later, || {
             train(schedule, &url, dir.path(), limit)
         });
         end.doubts.push(session.doubts);
@@ -98,7 +105,7 @@ fn alone(schedule: &Schedule, server: &mut StockServer) -> End {
                 };
                 limit = next;
                 match schedule.loss {
-                    Loss::Options => {}
+                    Loss::Options | Loss::RetiredAfter(_) => {}
                     Loss::FlushedBetween => server.flush(),
                     Loss::EmptiedBetween => server.empty(),
                     Loss::RetiredBetween => {
@@ -120,6 +127,7 @@ fn alone(schedule: &Schedule, server: &mut StockServer) -> End {
                             "{text}"
                         );
                         server.unretire(node, &[name]);
+                        is_retired = true;
                         continue;
                     }
                     if what == "torn" {
@@ -242,10 +250,12 @@ fn twins(schedule: &Schedule, server: &mut StockServer) -> End {
     end
 }
 
-/// Calls a trainer, and starts the server again whenever it has died.
+/// Calls a trainer, starts the server again whenever it has died, and retires a pattern of a node once there
+/// were so many requests.
 fn guarded(
     schedule: &Schedule,
     server: &mut StockServer,
+    mut retire_later: Option<(u64, &str, &str)>,
     train: impl FnOnce() -> Session + Send,
 ) -> Session {
     let start = Instant::now();
@@ -253,6 +263,10 @@ fn guarded(
         let trainer = scope.spawn(train);
         while !trainer.is_finished() {
             assert!(start.elapsed() < longest(), "it hangs: {schedule:#?}");
+            let is_due = |due: &mut (u64, &str, &str)| n_requests(server) >= due.0;
+            if let Some((_, node, name)) = retire_later.take_if(is_due) {
+                server.retire(node, &[name]);
+            }
             if server.wait_ended(Duration::from_millis(5)).is_some() {
                 thread::park_timeout(schedule.away);
                 server.restart_with(schedule.again.clone());
@@ -282,13 +296,18 @@ fn train_and_kill(
         .unwrap();
     while trainer.try_wait().unwrap().is_none() {
         assert!(start.elapsed() < longest(), "it hangs: {schedule:#?}");
-        if kato_stock_server::requests(server.dir()).len() as u64 >= requests {
+        if n_requests(server) >= requests {
             trainer.kill().unwrap();
         }
         if server.wait_ended(Duration::from_millis(5)).is_some() {
             server.restart_with(schedule.again.clone());
         }
     }
+}
+
+/// Returns how many requests a server has received.
+fn n_requests(server: &StockServer) -> u64 {
+    kato_stock_server::requests(server.dir()).len() as u64
 }
 
 /// Trains as the process of [`train_and_kill`].

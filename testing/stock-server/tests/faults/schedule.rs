@@ -29,6 +29,8 @@ pub(crate) enum Loss {
     EmptiedBetween,
     /// Nothing, but a pattern is retired between two sessions.
     RetiredBetween,
+    /// Nothing, but a pattern is retired while the trainer is at work, once there were so many requests.
+    RetiredAfter(u64),
 }
 
 /// One run.
@@ -105,8 +107,12 @@ impl Schedule {
         let coin = draw.below(2) == 0;
         let mut loss = Loss::Options;
         let (first, again) = match kind {
-            Kind::LostRedis => match draw.below(4) {
+            Kind::LostRedis => match draw.below(5) {
                 0 => (base.clone().flush_after(at), base),
+                4 => {
+                    let lost = draw.pick(&[1, 5, 50, 1000]);
+                    (base.clone().die_after(at), base.lose_ms(lost))
+                }
                 1 | 2 => {
                     let base = base.volatile(true);
                     (base.clone().die_after(at), base)
@@ -147,17 +153,25 @@ impl Schedule {
                 (base.clone().outage(at, millis), base)
             }
             Kind::Retired => {
-                if coin {
-                    loss = Loss::RetiredBetween;
-                }
-                match draw.below(3) {
-                    0 => (base.clone().die_after(at), base),
+                loss = match draw.below(3) {
+                    0 => Loss::RetiredBetween,
+                    1 => Loss::RetiredAfter(1 + draw.below(2 * n_documents)),
+                    _ => Loss::Options,
+                };
+                // Who retires in the middle needs a server that answers.
+                match (loss, draw.below(3)) {
+                    (Loss::RetiredBetween | Loss::Options, 0) => (base.clone().die_after(at), base),
+                    (Loss::Options, 1) => {
+                        let base = base.keep_sessions(true);
+                        let millis = 20 + draw.below(500);
+                        (base.clone().outage(at, millis), base)
+                    }
                     _ => (base.clone(), base),
                 }
             }
         };
         let mut limits = match loss {
-            Loss::Options if draw.below(3) > 0 => Vec::new(),
+            Loss::Options | Loss::RetiredAfter(_) if draw.below(3) > 0 => Vec::new(),
             _ => vec![1 + draw.below(n_documents - 1)],
         };
         if kind == Kind::Twins {
