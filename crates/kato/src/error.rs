@@ -1,6 +1,7 @@
 //! What can go wrong between a text and an answer.
 
 use std::error::Error as Cause;
+use std::path::PathBuf;
 
 use kato_advice::{ErrorClass, ErrorKind};
 use kato_engine::EngineError;
@@ -80,6 +81,14 @@ pub enum Error {
         "the knowledge base was begun with other levels, another tokenizer or other rules than are given: give those, or open it without any"
     )]
     OtherRules,
+    /// The weights that are kept with the knowledge base cannot be used or written.
+    #[error("the weights in {} {reason}; remove the file to begin with the first ones", .path.display())]
+    Weights {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
     /// The question cannot be answered.
     #[error("{}", line(.0))]
     Ask(HierarchyError),
@@ -231,7 +240,7 @@ impl Error {
             Self::Ask(error) => error.kind(),
             // It belongs to something else than what is here.
             Self::OtherTokenizer { .. } | Self::OtherRules => ErrorKind::OtherSettings,
-            Self::NotTrained(_) => ErrorKind::Conflict,
+            Self::NotTrained(_) | Self::Weights { .. } => ErrorKind::Conflict,
             Self::Settings(error) => error.kind(),
             Self::Address { .. } => ErrorKind::InvalidArgument,
             Self::Tokenizer(error) => error.kind(),

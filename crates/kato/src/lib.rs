@@ -21,6 +21,7 @@ mod error;
 #[cfg(feature = "train")]
 mod forgetting;
 mod index_policy;
+mod kept_weights;
 mod open;
 #[cfg(feature = "progress")]
 mod progress;
@@ -86,6 +87,7 @@ pub use kato_runs::{Destination, Forgotten};
 pub use kato_scheduler::{
     SessionEnd, StopGuard, StopSignal, TrainingEvent, TrainingOptions, TrainingReport,
 };
+pub use kept_weights::keep_weights;
 pub use open::{Access, OpenOptions, open, open_head, tokenizer_of};
 #[cfg(feature = "train")]
 pub use training::Training;

@@ -19,6 +19,7 @@ use kato_tokenizer::Tokenizer;
 use serde::Deserialize as _;
 
 use crate::address::Address;
+use crate::kept_weights::kept_weights;
 use crate::{Error, index_policy as index};
 
 /// Opens the knowledge base in a directory for questions; also while it is being trained, in the
@@ -288,9 +289,12 @@ impl OpenOptions {
     /// holds, this takes milliseconds. Otherwise the patterns are counted; where that takes long, the counts
     /// are written beside the knowledge base, and are there the next time.
     ///
+    /// It begins with the weights that are [kept](crate::keep_weights) with the knowledge base, if there
+    /// are any.
+    ///
     /// # Errors
     ///
-    /// As [`open`](Self::open).
+    /// As [`open`](Self::open), and [`Error::Weights`] where these cannot be used.
     pub fn open_head(self, kb: impl AsRef<Path>, options: HeadOptions) -> Result<TextHead, Error> {
         match Address::of(kb.as_ref())? {
             Address::Directory(dir) => self.open_head_of(Arc::new(self.embedded(&dir)?), options),
@@ -312,11 +316,14 @@ impl OpenOptions {
     ) -> Result<TextHead, Error> {
         let (rules, tokenizer) = training_of(&*store)?;
         let asks_outside = options.experts.contains(&Expert::Outside);
+        // First, as it is quick, and counting may take long.
+        let weights = kept_weights(&store)?;
         let head = crate::counted_head::head_of(&store, &*tokenizer, options)?;
-        if asks_outside {
-            return Ok(self.open_embedded(store)?.with_head(head));
-        }
-        Ok(TextHead::from_head(head, store, tokenizer, rules.learner)?)
+        let head = match asks_outside {
+            true => self.open_embedded(store)?.with_head(head),
+            false => TextHead::from_head(head, store, tokenizer, rules.learner)?,
+        };
+        Ok(head.with_weights(weights))
     }
 
     /// Creates a knowledge base in a directory that is new or empty, which has learned nothing yet, and

@@ -3,12 +3,14 @@
 //! ```text
 //! kato score chapter.txt --kb my-kb
 //! kato score chapter.txt --kb my-kb --tokens --json
+//! kato score held-out.txt --kb my-kb --keep-weights
 //! ```
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use kato::head::Weights;
 use kato_hierarchy::HeadOptions;
 
 use crate::exit::exit_code;
@@ -23,7 +25,7 @@ use crate::text_file::read_text;
 ///
 /// Every token gets a probability from the tokens before it: exact counts of the n-grams inside the
 /// learned patterns of all levels, mixed with what the text itself said before. A file is one text;
-/// with --lines, every line is. The knowledge base is not changed.
+/// with --lines, every line is. The knowledge base is not changed, but for --keep-weights.
 ///
 /// With --json one object on standard output: tokens, bits, bits_per_token, perplexity, and texts,
 /// each with name, tokens (a count), bits, bits_per_token and perplexity, and with --tokens also
@@ -53,6 +55,11 @@ pub(crate) struct Args {
     /// Count the patterns of this many levels only, from the lowest up. Default: of all.
     #[arg(long = "max-levels", alias = "levels", value_name = "N")]
     levels: Option<usize>,
+    /// Keep with the knowledge base whom these texts taught to trust, for `score`, `next` and `generate
+    /// --head` to begin with. They must not be among what was trained on. It takes the place of what
+    /// was kept before; removing weights.json from the knowledge base ends it.
+    #[arg(long, conflicts_with_all = ["order", "levels"])]
+    keep_weights: bool,
     /// Print one JSON object to standard output.
     #[arg(long)]
     json: bool,
@@ -80,11 +87,20 @@ fn run(args: &Args) -> Result<()> {
     }
     let mut options = HeadOptions::default().with_order(args.order);
     options.levels = args.levels;
-    let head = open_head(&args.kb, options)?;
+    let mut head = open_head(&args.kb, options)?;
+    if args.keep_weights {
+        head = head.with_weights(Weights::new());
+    }
     let score = |(name, text): (String, String)| -> Result<Scored> {
         let score = head.score(&text)?;
+        if args.keep_weights {
+            head.fit(&text)?;
+        }
         Ok(Scored { name, score })
     };
     let texts: Vec<Scored> = texts.into_iter().map(score).collect::<Result<_>>()?;
+    if args.keep_weights {
+        kato::keep_weights(&args.kb.open_trained()?, head.weights())?;
+    }
     show(&ScoreView::new(texts, args.tokens), args.json)
 }

@@ -51,6 +51,44 @@ fn next_tokens_come_with_their_reasons() {
 }
 
 #[test]
+fn what_texts_taught_counts_from_the_first_token_once_it_is_kept() {
+    let place = Workplace::trained();
+    fs::write(
+        place.path("a.txt"),
+        "The dog sat on the mat. The cat sat on the dog. The dog sat.\n",
+    )
+    .unwrap();
+    let score = |more: &[&str]| json_of(&place, "score", &[&["a.txt"], more].concat());
+    let first = score(&[]);
+    assert_eq!(score(&["--keep-weights"]), first, "scored as without it");
+    let kept = score(&[]);
+    assert_ne!(kept["bits"], first["bits"]);
+    assert_eq!(
+        score(&["--keep-weights"]),
+        first,
+        "from the beginning again"
+    );
+    assert_eq!(score(&[]), kept);
+
+    let file = place.path("kb/weights.json");
+    fs::write(&file, "{}\n").unwrap();
+    for program in ["score", "next"] {
+        let question: &[&str] = match program {
+            "score" => &["--kb", "kb", "a.txt"],
+            _ => &["--kb", "kb", "--text", "The"],
+        };
+        let (code, message) = place.fails(program, question);
+        assert_eq!(code, 6, "{message}");
+        assert!(
+            message.contains("weights.json are damaged; remove"),
+            "{message}"
+        );
+    }
+    fs::remove_file(&file).unwrap();
+    assert_eq!(score(&[]), first);
+}
+
+#[test]
 fn texts_are_scored() {
     let place = Workplace::trained();
     fs::write(

@@ -5,7 +5,7 @@ use std::path::Path;
 use kato_store::visit::ContentDigest;
 use kato_store::{EmbeddedStore, PatternStore};
 
-use super::chain::{Chain, find_parts, holds_outdated};
+use super::chain::{Chain, find_parts, holds_any};
 use super::columns::{Columns, name_of};
 use super::files::{Header, LATER_VERSION, content_of};
 use super::later::{MOST, count_later};
@@ -174,9 +174,10 @@ fn write_since(columns: &mut Columns, n: usize, since: &Since) -> Result<(), Cou
 pub const WRITTEN_TOKENS: u64 = 1_000_000;
 
 /// Returns whether whoever has changed a store is to write its counts again: nobody else writes to it, and
-/// somebody has asked for them. There are some of a part of what it holds then, and the rest is more than can be
-/// counted in a moment when they are opened; or some that an earlier version wrote, which are not read any more.
-/// Where there are none they are left to the first question: counting takes longer than learning.
+/// somebody has asked for them. There are some then: of a part of what it holds, and the rest is more than can be
+/// counted in a moment when they are opened; or only such as nobody can add to, of what was merged, deleted or
+/// written by an earlier version. Where there are none they are left to the first question: counting takes longer
+/// than learning.
 #[must_use]
 pub fn is_due(store: &EmbeddedStore) -> bool {
     let Ok(content) = content_of(store) else {
@@ -191,7 +192,7 @@ pub fn is_due(store: &EmbeddedStore) -> bool {
     let parts = find_parts(store, &content.sources);
     let is_little = |&(_, lacks): &(Chain, u64)| is_whole && lacks <= MOST / 10;
     match parts.is_empty() {
-        true => holds_outdated(store.dir()),
+        true => holds_any(store.dir()),
         false => !parts.iter().any(is_little),
     }
 }

@@ -8,7 +8,7 @@ use kato_store::visit::ContentDigest;
 use kato_store::{EmbeddedStore, PatternStore};
 
 use super::CountsError;
-use super::files::{Header, are_outdated, content_dir, counts_dir};
+use super::files::{Header, content_dir, counts_dir};
 
 /// Counts that are asked together at most.
 const MOST_UNITS: usize = 8;
@@ -100,9 +100,9 @@ fn all_counted(kb: &Path) -> impl Iterator<Item = ContentDigest> + use<> {
     names.filter_map(|entry| ContentDigest::from_hex(entry.file_name().to_str()?))
 }
 
-/// Returns whether there are counts of a version that is not read any more.
-pub(super) fn holds_outdated(kb: &Path) -> bool {
-    all_counted(kb).any(|content| are_outdated(&content_dir(kb, content)))
+/// Returns whether there are counts, of whatever the knowledge base has held.
+pub(super) fn holds_any(kb: &Path) -> bool {
+    all_counted(kb).next().is_some()
 }
 
 /// Returns the counts of a part of these sources, but not of all, that can be added to, each with the number of patterns

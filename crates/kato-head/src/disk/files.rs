@@ -81,12 +81,6 @@ const fn is_outdated(version: u64) -> bool {
     version < FORMAT_VERSION && version != LATER_VERSION
 }
 
-/// Returns whether the counts in a directory are of a version that is not read any more.
-pub(super) fn are_outdated(dir: &Path) -> bool {
-    let read = read_version(&dir.join(HEADER));
-    matches!(read, Ok(Some((_, version))) if is_outdated(version))
-}
-
 /// Reads a header and its version, whichever that is; `None` if there is none.
 fn read_version(path: &Path) -> Result<Option<(Value, u64)>, CountsError> {
     let Some(body) = read_sealed(path)? else {

@@ -155,3 +155,38 @@ fn what_is_not_there_is_created_and_what_is_there_opened_by_its_own_rules_alone(
     assert_eq!(again.nodes()[0].totals().learns, 2);
     again.learn("the dog sleeps on the rug").unwrap();
 }
+
+#[test]
+fn a_head_begins_with_the_weights_that_are_kept_with_its_knowledge_base() {
+    let place = tempfile::tempdir().unwrap();
+    let kb = place.path().join("kb");
+    training(&kb, &corpus(&place)).run().unwrap();
+    let open = || kato::open_head(&kb, kato::head::HeadOptions::default());
+    let text = "a text that nobody has learned, and that says a text again";
+    let first = open().unwrap();
+    let mut fitted = open().unwrap();
+    fitted.fit(text).unwrap();
+    let store = EmbeddedStore::open_read_only(&kb).unwrap();
+    kato::keep_weights(&store, fitted.weights()).unwrap();
+
+    let kept = open().unwrap();
+    assert_eq!(kept.weights(), fitted.weights());
+    assert_eq!(kept.score(text).unwrap(), fitted.score(text).unwrap());
+    assert_ne!(kept.score(text).unwrap(), first.score(text).unwrap());
+
+    // Every bit of the file counts.
+    let file = kb.join("weights.json");
+    let whole = fs::read(&file).unwrap();
+    for at in (0..whole.len() - 1).step_by(whole.len() / 40) {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 4;
+        fs::write(&file, damaged).unwrap();
+        let refused = open().unwrap_err();
+        assert!(matches!(refused, Error::Weights { .. }), "{at}: {refused}");
+        assert!(refused.to_string().contains("weights.json"), "{refused}");
+    }
+    fs::write(&file, &whole).unwrap();
+    kato::keep_weights(&store, first.weights()).unwrap();
+    assert!(!file.exists());
+    assert_eq!(open().unwrap().weights(), first.weights());
+}

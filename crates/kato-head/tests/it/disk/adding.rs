@@ -134,6 +134,28 @@ fn they_are_due_where_they_were_asked_for_and_much_is_new() {
     assert!(!disk::is_due(&kb.store));
 }
 
+#[test]
+fn they_are_due_where_nobody_can_add_to_those_that_are_there() {
+    let kb = Kb::new(&levels(1));
+    let learn_pair = |word: &str| learn(&kb.store, &[(0, &[&["the"], &[word]])]).remove(0);
+    let gone = learn_pair("cat");
+    learn_pair("dog");
+    kb.build(0);
+    learn_pair("owl");
+    kb.store.compact().unwrap();
+    assert!(disk::is_due(&kb.store), "merged with what is new");
+    kb.build(0);
+    assert!(!disk::is_due(&kb.store));
+    let gone = PatternName::from_symbol(&gone).unwrap();
+    kb.store.forget(&[vec![gone]], json!("forgotten")).unwrap();
+    assert!(disk::is_due(&kb.store), "of what is gone");
+    kb.build(0);
+    assert!(!disk::is_due(&kb.store));
+    let counted = Head::from_store(&kb.store, HeadOptions::default()).unwrap();
+    let head = kb.open(&HeadOptions::default()).unwrap();
+    check_equal(&head, &counted, &["the", "cat", "the", "owl"]).unwrap();
+}
+
 /// A document of few words, so that it is much less than what there is.
 fn short() -> impl Strategy<Value = String> {
     let word = prop::sample::select(&WORDS[..]);
