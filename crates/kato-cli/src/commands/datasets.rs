@@ -4,7 +4,7 @@
 //! ```text
 //! kato datasets list
 //! kato datasets info wikitext
-//! kato datasets head corpus.jsonl -n 3
+//! kato datasets head corpus.jsonl --limit 3
 //! kato datasets sample hf://Salesforce/wikitext/wikitext-2-raw-v1:test --seed 7
 //! kato datasets stats corpus/ --text-unit line
 //! ```
@@ -132,8 +132,8 @@ struct FromArgs {
 #[derive(Debug, clap::Args)]
 struct ShownArgs {
     /// How many documents.
-    #[arg(short, value_name = "N", default_value_t = 5)]
-    n: usize,
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 5)]
+    limit: usize,
     /// Show whole texts, not a line of each.
     #[arg(long)]
     full: bool,
@@ -227,7 +227,7 @@ fn run(command: &Command, stop: &StopSignal) -> Result<()> {
 fn documents(from: &FromArgs, shown: &ShownArgs) -> Result<()> {
     let sources = from.args.resolve(&from.sources)?;
     let documents = patiently("reading the sources", || {
-        Documents::read(&sources, shown.n, shown.full)
+        Documents::read(&sources, shown.limit, shown.full)
     })?;
     show(&documents, from.json)
 }
