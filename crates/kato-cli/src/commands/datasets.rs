@@ -17,10 +17,11 @@ use clap::Subcommand;
 use kato_scheduler::StopSignal;
 
 use crate::datasets::{DatasetInfo, DatasetList, DatasetStats, Documents, Rate};
-use crate::exit::{bail_as, exit_code};
+use crate::exit::exit_code;
 use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
 use crate::meter::Meter;
+use crate::numbers::rate;
 use crate::patience::patiently;
 use crate::program;
 use crate::source::{SOURCE_HELP, SourceArgs};
@@ -144,7 +145,7 @@ struct RateArgs {
     /// Samples learned a second. Default: measured in about a second on this machine, by learning
     /// synthetic documents of 2.1 kB (500 GPT-2 tokens) into memory with the default settings
     /// of `kato train`.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = rate)]
     rate: Option<f64>,
 }
 
@@ -235,13 +236,6 @@ fn documents(from: &FromArgs, shown: &ShownArgs) -> Result<()> {
 impl RateArgs {
     /// Returns the rate that was given, or else measures it.
     fn get(&self) -> Result<Rate> {
-        match self.rate {
-            Some(rate) if rate > 0.0 && rate.is_finite() => Ok(Rate::given(rate)),
-            Some(rate) => bail_as!(
-                Usage,
-                "--rate {rate}: give a positive number of documents a second"
-            ),
-            None => Rate::measure(),
-        }
+        self.rate.map(Rate::given).map_or_else(Rate::measure, Ok)
     }
 }
