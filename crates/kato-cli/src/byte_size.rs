@@ -67,12 +67,12 @@ pub(crate) fn memory(text: &str) -> Result<ByteSize, String> {
     }
 }
 
-/// Parses the size of a text, which holds something.
+/// Parses the size of what holds something: a text, or what is carried in a second.
 ///
 /// # Errors
 ///
 /// When the text is no size, or that of nothing.
-pub(crate) fn of_text(text: &str) -> Result<ByteSize, String> {
+pub(crate) fn above_zero(text: &str) -> Result<ByteSize, String> {
     match text.parse::<ByteSize>() {
         Ok(ByteSize(0)) => Err("give a size above 0, such as 100MB".to_owned()),
         parsed => parsed.map_err(|error| error.to_string()),

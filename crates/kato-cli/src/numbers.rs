@@ -16,6 +16,28 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| "give a number above 0 and below 1, such as 0.05".to_owned())
 }
 
+/// Parses a rate, which is above 0.
+///
+/// # Errors
+///
+/// When the text is no such number.
+pub(crate) fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok();
+    let rate = rate.filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
+    rate.ok_or_else(|| "give a number above 0".to_owned())
+}
+
+/// Parses an amount, which may be 0.
+///
+/// # Errors
+///
+/// When the text is no such number.
+pub(crate) fn amount(text: &str) -> Result<f64, String> {
+    let amount = text.parse().ok();
+    let amount = amount.filter(|amount: &f64| amount.is_finite() && *amount >= 0.0);
+    amount.ok_or_else(|| "give a number of 0 or more".to_owned())
+}
+
 /// Parses the symbols of the longest n-gram.
 ///
 /// # Errors
@@ -78,6 +100,11 @@ mod tests {
         assert_eq!(share("0.05"), Ok(0.05));
         for text in ["0", "1", "-0.1", "1.5", "nan", "inf", "some", ""] {
             assert!(share(text).is_err(), "{text}");
+        }
+        assert_eq!((rate("0.5"), amount("0")), (Ok(0.5), Ok(0.0)));
+        for text in ["0", "-1", "nan", "inf", "some", ""] {
+            assert!(rate(text).is_err(), "{text}");
+            assert!(text == "0" || amount(text).is_err(), "{text}");
         }
         assert_eq!(ngram_order("16"), Ok(16));
         assert_eq!(depth("64"), Ok(64));

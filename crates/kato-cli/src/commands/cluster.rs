@@ -22,7 +22,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
-use kato_cluster::{Cluster, PlanGeneration, Watch};
+use kato_advice::ErrorClass;
+use kato_cluster::{Cluster, ClusterError, PlanGeneration, Watch};
 use kato_scheduler::Workers;
 use tokio::sync::Notify;
 
@@ -30,7 +31,7 @@ use self::answers::answer_to;
 use self::forecast::ForecastArgs;
 use self::planning::{ExtendArgs, PlanArgs};
 use crate::byte_size::ByteSize;
-use crate::exit::{bail_as, exit_code};
+use crate::exit::{CommandError, bail_as, exit_code};
 use crate::interrupt::on_interrupt;
 use crate::output::stdout;
 use crate::source::SourceArgs;
@@ -208,11 +209,14 @@ fn run(args: &Args) -> Result<()> {
     if is_no_directory(folder) {
         bail_as!(Other, "--store {address} is a file: name a directory");
     }
-    if is_new && !matches!(args.command, Command::Plan(_)) {
-        bail_as!(
-            Other,
+    let not_planned = || CommandError {
+        class: ErrorClass::Other,
+        text: format!(
             "--store {address} holds no plan: make one with `kato cluster plan`, or check the address"
-        );
+        ),
+    };
+    if is_new && !matches!(args.command, Command::Plan(_)) {
+        return Err(not_planned().into());
     }
     let mut cluster = Cluster::open(address)?.with_generation(generation);
     if let Ok(moment) = std::env::var(ABORT_AT) {
@@ -230,7 +234,12 @@ fn run(args: &Args) -> Result<()> {
     on_interrupt("stopping", INTERRUPTED, move || stop.notify_one());
     let answer = runtime.block_on(async {
         tokio::select! {
-            answer = answer_to(&args.command, cluster, &scratch) => answer,
+            answer = answer_to(&args.command, cluster, &scratch) => answer.map_err(|error| {
+                match error.downcast_ref() {
+                    Some(ClusterError::NotPlanned) => not_planned().into(),
+                    _ => error,
+                }
+            }),
             () = stopping.notified() => bail!(INTERRUPTED),
         }
     });

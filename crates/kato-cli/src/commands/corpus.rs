@@ -28,7 +28,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     like: PathBuf,
     /// Size of the corpus, such as 500kB, 100MB or 4GiB; it gets up to one document longer
-    #[arg(long = "text-size", alias = "bytes", value_name = "SIZE", value_parser = crate::byte_size::of_text)]
+    #[arg(long = "text-size", alias = "bytes", value_name = "SIZE", value_parser = crate::byte_size::above_zero)]
     bytes: ByteSize,
     /// Number that selects one of many corpora of the same kind
     #[arg(long, value_name = "N")]

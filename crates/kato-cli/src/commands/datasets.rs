@@ -4,7 +4,7 @@
 //! ```text
 //! kato datasets list
 //! kato datasets info wikitext
-//! kato datasets head corpus.jsonl -n 3
+//! kato datasets head corpus.jsonl --limit 3
 //! kato datasets sample hf://Salesforce/wikitext/wikitext-2-raw-v1:test --seed 7
 //! kato datasets stats corpus/ --text-unit line
 //! ```
@@ -17,10 +17,11 @@ use clap::Subcommand;
 use kato_scheduler::StopSignal;
 
 use crate::datasets::{DatasetInfo, DatasetList, DatasetStats, Documents, Rate};
-use crate::exit::{bail_as, exit_code};
+use crate::exit::exit_code;
 use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
 use crate::meter::Meter;
+use crate::numbers::rate;
 use crate::patience::patiently;
 use crate::program;
 use crate::source::{SOURCE_HELP, SourceArgs};
@@ -132,8 +133,8 @@ struct FromArgs {
 #[derive(Debug, clap::Args)]
 struct ShownArgs {
     /// How many documents.
-    #[arg(short, value_name = "N", default_value_t = 5)]
-    n: usize,
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 5)]
+    limit: usize,
     /// Show whole texts, not a line of each.
     #[arg(long)]
     full: bool,
@@ -144,7 +145,7 @@ struct RateArgs {
     /// Samples learned a second. Default: measured in about a second on this machine, by learning
     /// synthetic documents of 2.1 kB (500 GPT-2 tokens) into memory with the default settings
     /// of `kato train`.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = rate)]
     rate: Option<f64>,
 }
 
@@ -227,7 +228,7 @@ fn run(command: &Command, stop: &StopSignal) -> Result<()> {
 fn documents(from: &FromArgs, shown: &ShownArgs) -> Result<()> {
     let sources = from.args.resolve(&from.sources)?;
     let documents = patiently("reading the sources", || {
-        Documents::read(&sources, shown.n, shown.full)
+        Documents::read(&sources, shown.limit, shown.full)
     })?;
     show(&documents, from.json)
 }
@@ -235,13 +236,6 @@ fn documents(from: &FromArgs, shown: &ShownArgs) -> Result<()> {
 impl RateArgs {
     /// Returns the rate that was given, or else measures it.
     fn get(&self) -> Result<Rate> {
-        match self.rate {
-            Some(rate) if rate > 0.0 && rate.is_finite() => Ok(Rate::given(rate)),
-            Some(rate) => bail_as!(
-                Usage,
-                "--rate {rate}: give a positive number of documents a second"
-            ),
-            None => Rate::measure(),
-        }
+        self.rate.map(Rate::given).map_or_else(Rate::measure, Ok)
     }
 }

@@ -62,7 +62,7 @@ pub(crate) struct Args {
     samples: Option<NonZeroU64>,
     /// Size of the run's text. An estimate by size is closer than one by --documents, as documents differ
     /// in length.
-    #[arg(long, value_name = "SIZE", conflicts_with = "from_run", value_parser = crate::byte_size::of_text)]
+    #[arg(long, value_name = "SIZE", conflicts_with = "from_run", value_parser = crate::byte_size::above_zero)]
     text_size: Option<ByteSize>,
     /// Read so long at most. What is read in a second or two is read to its end.
     #[arg(

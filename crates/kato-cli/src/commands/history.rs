@@ -275,15 +275,25 @@ mod answers {
     fn import(path: &Path, file: &Path) -> Result<Imported> {
         // Before the history is made.
         File::open(file).with_context(|| format!("{} cannot be read", file.display()))?;
+        let is_new = !path.exists();
         let mut history = TrainingHistory::open(path)?;
         let is_snapshot = file
             .extension()
             .is_some_and(|extension| extension == "json");
         let imported = match is_snapshot {
-            true => history.import_snapshot(file)?.into_iter().collect(),
-            false => history.import_original(file)?,
+            true => history
+                .import_snapshot(file)
+                .map(|run| run.into_iter().collect()),
+            false => history.import_original(file),
         };
-        Ok(Imported { imported })
+        drop(history);
+        if imported.is_err() && is_new {
+            // What was not there before holds nothing.
+            std::fs::remove_file(path).ok();
+        }
+        Ok(Imported {
+            imported: imported?,
+        })
     }
 
     /// Foretells the time of a run by recorded ones of the same kind of place.

@@ -42,7 +42,7 @@ use crate::machine::{self, Machine};
 use crate::memory_limit::default_budget;
 use crate::meter::Meter;
 use crate::notice::say;
-use crate::numbers::counted;
+use crate::numbers::{amount, counted};
 use crate::pilot::{PilotCorpus, PilotStore};
 use crate::planning::{
     Measured, Pilots, Plan, REACH, Target, TimeLaw, beyond, fitted, interval, limits, measure,
@@ -90,7 +90,7 @@ pub(crate) struct Args {
     #[arg(value_name = "SOURCE")]
     sources: Vec<PathBuf>,
     /// Size of the run's text: 1GB, 1TB. Default: that of the corpus.
-    #[arg(long = "text-size", alias = "target", value_name = "SIZE", value_parser = crate::byte_size::of_text)]
+    #[arg(long = "text-size", alias = "target", value_name = "SIZE", value_parser = crate::byte_size::above_zero)]
     target: Option<ByteSize>,
     /// Documents of the run, instead of a size.
     #[arg(long = "documents", alias = "samples", value_name = "N", conflicts_with = "target", value_parser = clap::value_parser!(u64).range(1..))]
@@ -99,7 +99,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     within: Option<Duration>,
     /// Money for it, in USD: the rent, or the price of the machine.
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = amount)]
     budget: Option<f64>,
     /// Only machines that are rented, or bought. This one is always considered.
     #[arg(long, value_name = "HOW", value_enum)]

@@ -86,7 +86,7 @@ pub(crate) struct Args {
         alias = "text",
         value_name = "SIZE",
         default_value = "8MB",
-        value_parser = crate::byte_size::of_text
+        value_parser = crate::byte_size::above_zero
     )]
     text: ByteSize,
     /// Text on which quality is measured.

@@ -35,11 +35,14 @@ fn a_forecast_needs_no_plan_and_is_the_same_again() {
 fn what_no_run_has_is_an_error() {
     for wrong in [
         ["--threads", "0"],
-        ["--workers", "0"],
+        ["--machines", "0"],
         ["--learn-rate", "0"],
+        ["--network", "0"],
+        ["--deaths", "nan"],
     ] {
-        let output = forecast(&[&["--text", "1GB"], &wrong[..]].concat());
-        assert!(!output.status.success());
-        assert!(!output.stderr.is_empty());
+        let output = forecast(&[&["--text-size", "1GB"], &wrong[..]].concat());
+        assert_eq!(output.status.code(), Some(2));
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.contains(wrong[0]), "{told}");
     }
 }

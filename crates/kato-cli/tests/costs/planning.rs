@@ -396,6 +396,9 @@ fn runs_are_recorded_and_foretell_those_that_come_after() {
     );
     let told = place.refusal("history", &["list", "--history", "none.db"], 1);
     assert!(told.contains("none.db"), "{told}");
+    let import = ["import", "corpus.jsonl", "--history", "none.db"];
+    place.refusal("history", &import, 1);
+    assert!(!place.path().join("none.db").exists());
     // Found out before anything is learned.
     let told = place.refusal(
         "train",

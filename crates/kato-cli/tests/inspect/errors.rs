@@ -123,7 +123,8 @@ fn an_address_becomes_no_directory() {
 #[test]
 fn help_that_cannot_be_written_is_an_error() {
     let full = fs::OpenOptions::new().write(true).open("/dev/full");
-    let mut command = Workplace::new().command("inspect", &["--help"]);
+    let place = Workplace::new();
+    let mut command = place.command("inspect", &["--help"]);
     let output = command.stdout(full.unwrap()).output().unwrap();
     assert_eq!(output.status.code(), Some(5), "{output:?}");
     assert!(output.stderr.starts_with(b"error: write standard output: "));

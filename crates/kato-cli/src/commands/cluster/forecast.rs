@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use kato_planner::cluster::{
     Bound, ClusterForecast, ClusterMachine, ClusterRates, ClusterRun, Cuts, ObjectStore,
     PhaseForecast, simulate_best,
@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::byte_size::ByteSize;
 use crate::inspect::layout::table;
 use crate::inspect::{View, show};
-use crate::numbers::counted;
+use crate::numbers::{amount, counted, rate};
 
 /// Symbols that a range of a level can have at most.
 const MOST_SYMBOLS: f64 = u32::MAX as f64;
@@ -22,7 +22,7 @@ const MOST_SYMBOLS: f64 = u32::MAX as f64;
 #[derive(Debug, clap::Args)]
 pub(crate) struct ForecastArgs {
     /// Size of the corpus's text: 1TB.
-    #[arg(long = "text-size", alias = "text", value_name = "SIZE", value_parser = crate::byte_size::of_text)]
+    #[arg(long = "text-size", alias = "text", value_name = "SIZE", value_parser = crate::byte_size::above_zero)]
     text: ByteSize,
     /// Numbers of machines.
     #[arg(
@@ -30,49 +30,51 @@ pub(crate) struct ForecastArgs {
         alias = "workers",
         value_name = "N,…",
         value_delimiter = ',',
-        default_value = "10,100,1000"
+        default_value = "10,100,1000",
+        value_parser = clap::value_parser!(u64).range(1..)
     )]
     workers: Vec<u64>,
     /// Tasks. Default: the number with which the run ends first, of at most five billion tokens each.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     tasks: Option<u64>,
     /// Ranges of names. Default: the number with which the run ends first, of at most 2³¹ symbols each.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     ranges: Option<u64>,
     /// Number of levels.
     #[arg(
         long = "depth",
         alias = "levels",
         value_name = "N",
-        default_value_t = 3
+        default_value_t = 3,
+        value_parser = clap::value_parser!(u64).range(1..)
     )]
     levels: u64,
     /// Threads of a machine.
-    #[arg(long, value_name = "N", default_value_t = 8)]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..))]
     threads: u64,
     /// Bytes a second that the network of a machine carries.
-    #[arg(long, value_name = "SIZE", default_value = "312MB")]
+    #[arg(long, value_name = "SIZE", default_value = "312MB", value_parser = crate::byte_size::above_zero)]
     network: ByteSize,
     /// Price of a machine, in USD an hour.
-    #[arg(long, value_name = "USD", default_value_t = 0.357)]
+    #[arg(long, value_name = "USD", default_value_t = 0.357, value_parser = amount)]
     usd_an_hour: f64,
     /// Tokens that a thread learns in a second; `status` tells what a plan's machines do.
-    #[arg(long, value_name = "N", default_value_t = LEARN_RATE)]
+    #[arg(long, value_name = "N", default_value_t = LEARN_RATE, value_parser = rate)]
     learn_rate: f64,
     /// Patterns that a thread merges in a second.
-    #[arg(long, value_name = "N", default_value_t = MERGE_RATE)]
+    #[arg(long, value_name = "N", default_value_t = MERGE_RATE, value_parser = rate)]
     merge_rate: f64,
     /// Patterns that a thread seals in a second.
-    #[arg(long, value_name = "N", default_value_t = SEAL_RATE)]
+    #[arg(long, value_name = "N", default_value_t = SEAL_RATE, value_parser = rate)]
     seal_rate: f64,
     /// Distinct patterns of all levels for each token.
-    #[arg(long, value_name = "N", default_value_t = PATTERNS_A_TOKEN)]
+    #[arg(long, value_name = "N", default_value_t = PATTERNS_A_TOKEN, value_parser = amount)]
     patterns_a_token: f64,
     /// Bytes a second that the store carries for all machines together.
-    #[arg(long, value_name = "SIZE", default_value = "100GB")]
+    #[arg(long, value_name = "SIZE", default_value = "100GB", value_parser = crate::byte_size::above_zero)]
     store_rate: ByteSize,
     /// How often a machine dies in an hour.
-    #[arg(long, value_name = "N", default_value_t = 0.01)]
+    #[arg(long, value_name = "N", default_value_t = 0.01, value_parser = amount)]
     deaths: f64,
     /// Decides how long tasks are and when machines die.
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -106,10 +108,6 @@ struct Row {
 
 /// Simulates the runs and shows what they take.
 pub(crate) fn run(args: &ForecastArgs, as_json: bool) -> Result<()> {
-    ensure!(
-        args.threads > 0 && args.levels > 0,
-        "machines have at least one thread, and a run at least one level"
-    );
     let text_bytes = args.text.0 as f64;
     let tokens = text_bytes / TEXT_BYTES_A_TOKEN;
     let rates = ClusterRates::new(args.learn_rate, args.merge_rate, args.patterns_a_token)
