@@ -48,7 +48,7 @@ impl IndexPolicy {
 }
 
 /// Bytes of an index for each pattern of any level, as measured for text (docs/benchmarks.md).
-const BYTES_A_PATTERN: u64 = 71;
+const BYTES_A_PATTERN: u64 = 66;
 
 /// Returns the bytes that an index of so many patterns of all levels takes, about, where they are of text.
 #[must_use]

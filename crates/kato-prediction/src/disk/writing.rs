@@ -2,6 +2,7 @@
 
 mod columns;
 mod counts;
+mod directories;
 mod lists;
 mod node;
 mod numbers;

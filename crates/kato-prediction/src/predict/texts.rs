@@ -39,7 +39,9 @@ impl Survivor<'_> {
     /// Returns the prediction with all its texts.
     pub(super) fn with_texts(&self, state: &State<'_>, table: &Symbols) -> Prediction {
         let text = |&symbol: &SymbolId| table.text(symbol).into_owned();
-        let present = self.split.present.clone();
+        let split = &self.split;
+        let parts = [&split.past, &split.present, &split.future];
+        let [past, present, future] = parts.map(|events| self.texts_of(events.clone(), table));
         let matches = self.matches.iter().map(|&at| state.texts[at].to_owned());
         // Equal symbols were accepted too, but are no anomalies.
         let anomalies = self
@@ -53,13 +55,14 @@ impl Survivor<'_> {
             });
         Prediction {
             matches: matches.collect(),
-            past: self.texts_of(self.split.past.clone(), table),
-            present: self.texts_of(present.clone(), table),
-            future: self.texts_of(self.split.future.clone(), table),
+            // The parts follow each other, and copies cost less than looking texts up.
+            sequence: [&*past, &*present, &*future].concat(),
+            past,
+            present,
+            future,
             missing: self.missing(state, table),
             extras: self.extras(state),
             anomalies: anomalies.collect(),
-            sequence: self.texts_of(0..self.split.future.end, table),
             ..self.prediction.clone()
         }
     }

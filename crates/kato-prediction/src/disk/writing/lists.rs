@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::frozen::{Column, LONGEST_UNSIGNED_LIST, NodeLayout, SignatureShape, pack, rank_bytes};
+use crate::frozen::{Column, LONGEST_UNSIGNED_LIST, NodeLayout, SignatureShape};
 
 use super::BuildOptions;
-use super::columns::{ColumnWriter, NumberWriter, WrittenColumn};
+use super::columns::WrittenColumn;
+use super::directories::{DirectoryWriter, ListWriter, SymbolLists};
 use super::node::ClassBuild;
-use super::postings::{BUCKETS, Posting, PostingClass, Postings};
+use super::postings::{BUCKETS, PostingClass, Postings};
 use super::shapes::Shapes;
 use crate::disk::IndexFileError;
 
@@ -18,8 +19,6 @@ use crate::disk::IndexFileError;
 pub(super) enum ListKind {
     /// The patterns that hold a symbol.
     Held,
-    /// Those that begin with it.
-    First,
     /// Those in which it has a neighbour.
     Pair,
 }
@@ -87,13 +86,10 @@ impl ListBuilder<'_> {
         let mut children = Bits::default();
         // By class, the symbols whose pairs are listed.
         let mut has_pairs = vec![Bits::default(); self.order.len()];
-        // And those that many patterns hold: of others, who asks for what begins with them looks at all.
-        let mut has_first = has_pairs.clone();
         let least = self.order.iter();
         let least = least.map(|&number| self.classes[usize::from(number)].layout.least_pair_list);
         let least: Vec<u64> = least.collect();
-        let all = |_: usize, _: u32| true;
-        self.write_lists(ListKind::Held, all, |class, symbol, n_patterns| {
+        self.write_lists(|class, symbol, n_patterns| {
             match (symbol as usize).checked_sub(n_below) {
                 Some(text) => {
                     by_text[text] += u32::try_from(n_patterns).unwrap_or(u32::MAX);
@@ -103,14 +99,9 @@ impl ListBuilder<'_> {
             if n_patterns as u64 >= least[class] {
                 has_pairs[class].insert(symbol);
             }
-            if n_patterns > LONGEST_UNSIGNED_LIST {
-                has_first[class].insert(symbol);
-            }
         })?;
         let half = self.layout.n_patterns / 2;
         self.options.progress.add(half);
-        let is_long = |class: usize, symbol: u32| has_first[class].contains(symbol);
-        self.write_lists(ListKind::First, is_long, |_, _, _| {})?;
         let n_followers = self.write_pairs(&has_pairs)?;
         self.options.progress.add(self.layout.n_patterns - half);
         Ok(Counted {
@@ -122,40 +113,39 @@ impl ListBuilder<'_> {
         })
     }
 
-    /// Writes the lists of single symbols that are wanted, and tells of each its class, symbol and length.
+    /// Writes the lists of single symbols, and tells of each its class, symbol and length.
+    ///
+    /// Of long ones also those that begin with the symbol: of others, who asks for these looks at all.
     fn write_lists(
         &mut self,
-        kind: ListKind,
-        is_wanted: impl Fn(usize, u32) -> bool + Sync,
         mut tell: impl FnMut(usize, u32, usize),
     ) -> Result<(), IndexFileError> {
-        let [keys, starts, lists] = match kind {
-            ListKind::Held => [Column::HeldKeys, Column::HeldStarts, Column::HeldLists],
-            _ => [Column::FirstKeys, Column::FirstStarts, Column::FirstLists],
-        };
-        let mut out = DirectoryWriter::create(self.dir, self.node_idx, [keys, starts])?;
-        let mut list_out = ListWriter::create(self, lists)?;
-        let shapes = self.signature_shapes(kind);
-        let postings = self.postings(kind, &shapes, is_wanted);
+        let mut held = SymbolLists::create(
+            self,
+            [Column::HeldKeys, Column::HeldStarts, Column::HeldLists],
+        )?;
+        let mut first = SymbolLists::create(
+            self,
+            [Column::FirstKeys, Column::FirstStarts, Column::FirstLists],
+        )?;
+        let shapes = self.signature_shapes(ListKind::Held);
+        let postings = self.postings(ListKind::Held, &shapes, |_, _| true);
         postings.for_each_bucket(|class, postings| {
             for list in postings.chunk_by(|a, b| a.first() == b.first()) {
                 self.options.cancel.check()?;
-                let symbol = list[0].first();
-                out.begin(class, symbol, list_out.n_bytes)?;
-                list_out.push(list, shapes[class].is_some())?;
-                tell(class, symbol, list.len());
+                held.push(class, list.iter(), shapes[class].is_some())?;
+                if list.len() > LONGEST_UNSIGNED_LIST {
+                    let begins = list.iter().filter(|posting| posting.begins());
+                    first.push(class, begins, false)?;
+                }
+                tell(class, list[0].first(), list.len());
             }
             Ok(())
         })?;
-        let n_bytes = list_out.n_bytes;
-        self.written.insert(lists, list_out.column.finish()?);
-        let parts = self.finish_directory(out, n_bytes)?;
-        for (&number, part) in self.order.iter().zip(parts) {
+        let parts = [held.finish(self)?, first.finish(self)?];
+        for (place, &number) in self.order.iter().enumerate() {
             let layout = &mut self.classes[usize::from(number)].layout;
-            match kind {
-                ListKind::Held => layout.held = part,
-                _ => layout.first = part,
-            }
+            [layout.held, layout.first] = [parts[0][place], parts[1][place]];
         }
         Ok(())
     }
@@ -181,7 +171,7 @@ impl ListBuilder<'_> {
                 }
                 follower_out.begin(class, list[0].second(), list_out.n_bytes)?;
                 n_followers += 1;
-                list_out.push(list, shapes[class].is_some())?;
+                list_out.push(list.iter(), shapes[class].is_some())?;
             }
             Ok(())
         })?;
@@ -199,12 +189,12 @@ impl ListBuilder<'_> {
     /// Returns, by class, how the signatures of its lists are laid out; `None` where there are none.
     ///
     /// Lists of a name are short, as nearly every pattern has names of its own, and of long patterns
-    /// signatures would tell little. Where patterns begin is asked for by itself.
+    /// signatures would tell little.
     fn signature_shapes(&self, kind: ListKind) -> Vec<Option<SignatureShape>> {
         let n_known = match kind {
             ListKind::Held if self.layout.n_below == 0 => 1,
             ListKind::Pair => 2,
-            _ => return vec![None; self.order.len()],
+            ListKind::Held => return vec![None; self.order.len()],
         };
         let length = |&number: &u16| self.classes[usize::from(number)].length;
         let lengths = self.order.iter().map(length);
@@ -247,7 +237,7 @@ impl ListBuilder<'_> {
     }
 
     /// Ends a directory whose last list ends there, and returns the part of the keys of each class.
-    fn finish_directory(
+    pub(super) fn finish_directory(
         &mut self,
         mut out: DirectoryWriter,
         end: u64,
@@ -264,83 +254,5 @@ impl ListBuilder<'_> {
         self.written.insert(keys, out.keys.finish()?);
         self.written.insert(starts, out.starts.finish()?);
         Ok(parts)
-    }
-}
-
-/// A writer of lists.
-struct ListWriter {
-    column: ColumnWriter,
-    n_bytes: u64,
-    rank_bytes: usize,
-    ranks: Vec<u32>,
-    bytes: Vec<u8>,
-}
-
-impl ListWriter {
-    fn create(of: &ListBuilder<'_>, column: Column) -> Result<Self, IndexFileError> {
-        Ok(Self {
-            column: ColumnWriter::create(of.dir, of.node_idx, column)?,
-            n_bytes: 0,
-            rank_bytes: rank_bytes(of.layout.n_patterns),
-            ranks: Vec::new(),
-            bytes: Vec::new(),
-        })
-    }
-
-    /// Appends a list.
-    fn push(&mut self, list: &[Posting], has_signatures: bool) -> Result<(), IndexFileError> {
-        self.ranks.clear();
-        self.ranks.extend(list.iter().map(|posting| posting.rank()));
-        self.bytes.clear();
-        pack(&self.ranks, self.rank_bytes, &mut self.bytes);
-        if has_signatures && list.len() > LONGEST_UNSIGNED_LIST {
-            let signatures = list.iter().map(|posting| posting.signature().to_le_bytes());
-            self.bytes.extend(signatures.flatten());
-        }
-        self.n_bytes += self.bytes.len() as u64;
-        self.column.push(&self.bytes)
-    }
-}
-
-/// A writer of keys and of where their lists begin.
-struct DirectoryWriter {
-    columns: [Column; 2],
-    keys: NumberWriter,
-    starts: NumberWriter,
-    n_keys: u64,
-    last: Option<(usize, u32)>,
-    /// By class, the place of its first key.
-    first_keys: BTreeMap<usize, u64>,
-}
-
-impl DirectoryWriter {
-    fn create(dir: &Path, node_idx: usize, columns: [Column; 2]) -> Result<Self, IndexFileError> {
-        let [keys, starts] = columns;
-        Ok(Self {
-            columns,
-            keys: NumberWriter::create(dir, node_idx, keys)?,
-            starts: NumberWriter::create(dir, node_idx, starts)?,
-            n_keys: 0,
-            last: None,
-            first_keys: BTreeMap::new(),
-        })
-    }
-
-    /// Begins the list of a key at an offset, unless it is the key before; returns whether it did.
-    fn begin(&mut self, class: usize, key: u32, offset: u64) -> Result<bool, IndexFileError> {
-        if self.last == Some((class, key)) {
-            return Ok(false);
-        }
-        self.last = Some((class, key));
-        self.first_keys.entry(class).or_insert(self.n_keys);
-        self.keys.push(key.into())?;
-        self.n_keys += 1;
-        self.starts.push(offset)?;
-        Ok(true)
-    }
-
-    /// Lets the next key be a new one, even if it equals the last.
-    fn forget_key(&mut self) {
-        self.last = None;
     }
 }

@@ -31,7 +31,7 @@ const LEAST_SIGNED: u64 = if cfg!(debug_assertions) {
 
 /// Patterns of a class for each of those: where there are many, a question takes longer anyway, and most symbols
 /// are held by more.
-const CLASS_SHARE: u64 = 1 << 11;
+const CLASS_SHARE: u64 = 1 << 8;
 
 /// A class of patterns, as far as it was seen.
 pub(super) struct ClassBuild {

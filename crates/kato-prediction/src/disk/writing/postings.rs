@@ -39,14 +39,17 @@ const FEW_STRETCHES: usize = 4;
 const RADIX_SORTED: usize = 512;
 
 /// A posting, whose order is that of the lists: by symbol, by the symbol that follows (0 where none is
-/// asked for), by rank, and last the signature.
+/// asked for), by rank; then a bit that is 0 where the pattern begins with the symbol of a list that asks for
+/// that, and last the signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Posting(u128);
 
 impl Posting {
-    fn new([first, second]: [u32; 2], rank: u32, signature: u32) -> Self {
+    fn new([first, second]: [u32; 2], rank: u32, begins: bool, signature: u32) -> Self {
         let symbols = u128::from(first) << 32 | u128::from(second);
-        Self((symbols << 32 | u128::from(rank)) << 32 | u128::from(signature))
+        // Ranks have 31 bits.
+        let place = symbols << 31 | u128::from(rank);
+        Self((place << 1 | u128::from(!begins)) << 32 | u128::from(signature))
     }
 
     pub(super) fn signature(self) -> u32 {
@@ -54,7 +57,12 @@ impl Posting {
     }
 
     pub(super) fn rank(self) -> u32 {
-        (self.0 >> 32) as u32
+        (self.0 >> 33) as u32 & u32::MAX >> 1
+    }
+
+    /// Returns whether the pattern begins with the symbol.
+    pub(super) fn begins(self) -> bool {
+        self.0 >> 32 & 1 == 0
     }
 
     pub(super) fn symbols(self) -> u64 {
@@ -69,9 +77,15 @@ impl Posting {
         (self.0 >> 64) as u32
     }
 
-    /// Returns all but the signature.
+    /// Returns symbols and rank.
     fn place(self) -> u128 {
-        self.0 >> 32
+        self.0 >> 33
+    }
+
+    /// Joins two postings of one place: of several signatures the least, however they were sorted.
+    fn joined(self, other: Self) -> Self {
+        let of_both = self.place() << 33 | (self.0 & other.0 & 1 << 32);
+        Self(of_both | u128::from(self.signature().min(other.signature())))
     }
 }
 
@@ -189,14 +203,13 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
     ) {
         let n_postings = match self.kind {
             ListKind::Held => symbols.len(),
-            ListKind::First => symbols.len().min(1),
             ListKind::Pair => symbols.len().saturating_sub(1),
         };
         for (place, &symbol) in symbols[..n_postings].iter().enumerate() {
             let is_wanted = |symbol: &u32| (self.is_wanted)(of_class.place, *symbol);
             let second = match self.kind {
                 ListKind::Pair => symbols.get(place + 1),
-                _ => None,
+                ListKind::Held => None,
             };
             if of_class.seeks(symbol) && is_wanted(&symbol) && second.is_none_or(is_wanted) {
                 let bucket = of_class.place * BUCKETS + (symbol >> self.shift) as usize;
@@ -282,16 +295,16 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
                 let shape = self.signatures[of_class.place];
                 let hashes = shape.map_or(0, |shape| shape.hashes(symbols));
                 self.for_each_posting(of_class, symbols, |bucket, place, first| {
-                    let second = match self.kind {
-                        ListKind::Pair => symbols[place + 1],
-                        _ => 0,
+                    let (second, begins) = match self.kind {
+                        ListKind::Held => (0, place == 0),
+                        ListKind::Pair => (symbols[place + 1], false),
                     };
                     let signature = shape.map_or(0, |shape| shape.sign_hashes(hashes, place));
                     // Neither is missing, unless somebody changes the files meanwhile.
                     if let Some(places) = places.get_mut(bucket - round.start)
                         && let Some((free, behind)) = take(places).split_first_mut()
                     {
-                        *free = Posting::new([first, second], rank, signature);
+                        *free = Posting::new([first, second], rank, begins, signature);
                         *places = behind;
                     }
                 });
@@ -392,8 +405,7 @@ fn sort(postings: &mut [Posting], most_beside: &AtomicUsize) -> usize {
     for at in 0..n_postings {
         let posting = postings[at];
         match postings[..n_kept].last_mut() {
-            // Of several signatures the least, however they were sorted.
-            Some(last) if last.place() == posting.place() => *last = posting.min(*last),
+            Some(last) if last.place() == posting.place() => *last = last.joined(posting),
             _ => {
                 postings[n_kept] = posting;
                 n_kept += 1;
