@@ -59,7 +59,10 @@ impl DamageArgs {
             Access::Read => EmbeddedStore::open_read_only_with(dir, policy)?,
             Access::Write => {
                 let options = EmbeddedOptions::default().with_damage_policy(policy);
-                EmbeddedStore::open_with(dir, options)?
+                let store = EmbeddedStore::open_with(dir, options)?;
+                // What a command changes is little beside what the index is of.
+                kato_prediction::disk::spare(&store);
+                store
             }
         };
         warn_of_recovery(&store);

@@ -81,6 +81,7 @@ pub fn forget(
     options: &TrainingOptions,
     open: impl Fn(StreamingDatasetLoaderBuilder) -> StreamingDatasetLoaderBuilder,
 ) -> Result<Forgotten, RunsError> {
+    kato_prediction::disk::spare(store);
     let of_store = || RunsError::store(store.dir());
     // First of all, as it sweeps away what a killed process has left: occurrences that were set aside, too.
     let scratch = ScratchDir::create_in(store.dir())

@@ -102,7 +102,6 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
         // The only view that changes something, and so the only one that needs the store for
         // itself.
         let store = args.kb.open(Access::Write)?;
-        kato_prediction::disk::spare(&store);
         let mut imported = import(&one_node(&store, args)?, file, stop)?;
         drop(store);
         imported.index = indexing::after(&args.kb.dir);

@@ -1,5 +1,6 @@
 //! When the index of a knowledge base is written by itself: the one place that decides.
 
+use kato_store::visit::ContentDigest;
 use kato_store::{EmbeddedStore, PatternStore};
 
 use crate::disk::{BuildOptions, BuildReport, IndexFileError, StoreIndex, build, find};
@@ -13,7 +14,8 @@ pub const LOADED_PATTERNS: u64 = 100_000;
 #[non_exhaustive]
 pub enum IndexPolicy {
     /// It is, where [`LOADED_PATTERNS`] or more would have to be loaded, or passed over, without it, and nobody
-    /// else writes to the knowledge base.
+    /// else writes to the knowledge base. Where all of it would be written again, for what was forgotten, it is
+    /// only from the 16th part of its patterns on.
     #[default]
     Auto,
     /// It is not. One that is there is used.
@@ -34,17 +36,53 @@ impl IndexPolicy {
             // Who writes leaves one in the end, and merges what one would be of now.
             Self::Auto if store.is_written_elsewhere() => false,
             Self::Auto => {
-                let index = find(store).index;
-                let covered = index.as_ref().map(StoreIndex::covered).unwrap_or_default();
-                let nodes = 0..store.nodes().len();
-                let beyond = nodes.map(|node_idx| {
-                    let new = store.n_stored_beyond(node_idx, covered);
-                    new.saturating_add(store.n_deleted_beyond(node_idx, covered))
-                });
-                beyond.fold(0, u64::saturating_add) >= LOADED_PATTERNS
+                let Some(index) = find(store).index else {
+                    return n_stored_beyond(store, &[]) >= LOADED_PATTERNS;
+                };
+                let covered = index.covered();
+                let n_new = n_stored_beyond(store, covered);
+                let n_beyond = n_new.saturating_add(n_deleted_beyond(store, covered));
+                // What cannot be read is told by who writes.
+                n_beyond >= most_beyond(&index)
+                    || n_new >= LOADED_PATTERNS && !is_worn(store, &index).unwrap_or(false)
             }
         }
     }
+}
+
+/// Returns the number of patterns of all nodes that a store holds beyond some sources.
+pub(super) fn n_stored_beyond(store: &EmbeddedStore, known: &[ContentDigest]) -> u64 {
+    let nodes = 0..store.nodes().len();
+    let stored = nodes.map(|node_idx| store.n_stored_beyond(node_idx, known));
+    stored.fold(0, u64::saturating_add)
+}
+
+/// Returns the number of patterns of all nodes that were deleted of some sources.
+fn n_deleted_beyond(store: &EmbeddedStore, known: &[ContentDigest]) -> u64 {
+    let nodes = 0..store.nodes().len();
+    let deleted = nodes.map(|node_idx| store.n_deleted_beyond(node_idx, known));
+    deleted.fold(0, u64::saturating_add)
+}
+
+/// Returns the number of patterns to load beside an index, or to pass over, from which on all of it is written
+/// again rather. Each takes some microseconds of every opening, and about as many of writing.
+fn most_beyond(index: &StoreIndex) -> u64 {
+    LOADED_PATTERNS.max(index.n_patterns() / 16)
+}
+
+/// Returns whether patterns were deleted of what an index is of so that no other may add to it: one of them
+/// was learned again since, and would count with what is gone; or too many to pass over.
+pub(super) fn is_worn(store: &EmbeddedStore, index: &StoreIndex) -> Result<bool, IndexFileError> {
+    if n_deleted_beyond(store, index.covered()) >= most_beyond(index) {
+        return Ok(true);
+    }
+    for node_idx in 0..store.nodes().len() {
+        let names = store.deleted_beyond(node_idx, index.covered())?;
+        if store.holds_any(node_idx, &names.unwrap_or_default())? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Bytes of an index for each pattern of any level, as measured for text (docs/benchmarks.md).

@@ -32,7 +32,8 @@ use self::numbers::{Children, Numbers};
 pub use self::progress::BuildProgress;
 use crate::disk::files::{CHECKSUMS, FORMAT_VERSION, HEADER, Header, NodeHeader, index_dir};
 use crate::disk::open::open_unit;
-use crate::disk::{IndexFileError, LOADED_PATTERNS, StoreIndex};
+use crate::disk::policy::{is_worn, n_stored_beyond};
+use crate::disk::{IndexFileError, StoreIndex};
 
 /// How an index is built. The result does not depend on it.
 #[derive(Debug, Clone)]
@@ -214,26 +215,6 @@ fn is_whole(index: &StoreIndex, cancel: &Cancel) -> Result<bool, IndexFileError>
     }
 }
 
-/// Returns whether patterns were deleted of what an index is of so that no other may add to it: one of them
-/// was learned again since, and would count with what is gone; or so many that passing over them takes longer
-/// than loading.
-fn is_worn(store: &EmbeddedStore, index: &StoreIndex) -> Result<bool, IndexFileError> {
-    let nodes = 0..store.nodes().len();
-    let deleted = nodes.map(|node_idx| store.n_deleted_beyond(node_idx, index.covered()));
-    if deleted.fold(0, u64::saturating_add) >= LOADED_PATTERNS {
-        return Ok(true);
-    }
-    for node_idx in 0..store.nodes().len() {
-        let names = store.deleted_beyond(node_idx, index.covered())?;
-        for name in names.unwrap_or_default() {
-            if store.pattern(node_idx, &name)?.is_some() {
-                return Ok(true);
-            }
-        }
-    }
-    Ok(false)
-}
-
 /// Returns whether building failed, or is worth nothing, because of what it adds to.
 fn is_lower_lost(
     lower: Option<&StoreIndex>,
@@ -251,9 +232,7 @@ fn to_add_to(store: &EmbeddedStore, index: StoreIndex, ratio: u64) -> Option<Sto
     if is_worn(store, &index).unwrap_or(true) {
         return None;
     }
-    let nodes = 0..store.nodes().len();
-    let new = nodes.map(|node_idx| store.n_stored_beyond(node_idx, index.covered()));
-    let mut n_written = new.fold(0, u64::saturating_add);
+    let mut n_written = n_stored_beyond(store, index.covered());
     let units: Vec<(ContentDigest, u64)> = index.units().collect();
     let mut n_kept = units.len();
     while let Some((_, n_patterns)) = n_kept.checked_sub(1).map(|last| units[last]) {
@@ -294,9 +273,7 @@ fn write(
     lower: Option<&StoreIndex>,
 ) -> Result<ContentDigest, IndexFileError> {
     let known = lower.map(StoreIndex::covered).unwrap_or_default();
-    let nodes = 0..store.nodes().len();
-    let stored = nodes.map(|node_idx| store.n_stored_beyond(node_idx, known));
-    options.progress.begin(stored.fold(0, u64::saturating_add));
+    options.progress.begin(n_stored_beyond(store, known));
     let content = thread::scope(|scope| {
         let mut builder = Builder {
             dir: dir.to_owned(),
