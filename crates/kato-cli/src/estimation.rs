@@ -1,6 +1,7 @@
 //! Estimates of what a run will store, from a sample of the corpus or from finished runs.
 
 mod choices;
+mod corpus;
 mod record;
 mod sample;
 
@@ -13,16 +14,20 @@ use kato_planner::Correction;
 use serde::Serialize;
 
 use crate::forecast::corrected;
+use crate::history::RunFacts;
 use crate::inspect::View;
 use crate::numbers::counted;
 
 pub(crate) use choices::{Engine, Law};
+pub(crate) use corpus::{LookedAt, Wish, look_at};
 pub(crate) use record::{from_runs, run_record};
-pub(crate) use sample::{Look, sample};
 
 /// An estimate of what a run will store, with what it rests on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Estimate {
+    /// What the run is known by, by which `kato train` tells whether the estimate is its own; `None` where
+    /// it is from finished runs.
+    pub(crate) made_for: Option<RunFacts>,
     /// The documents that were looked at.
     pub(crate) observed: Observed,
     /// What the bytes of the whole were corrected by; `None` where they were not.

@@ -1,13 +1,17 @@
 //! What was foretold of a run, and how it compares with what the run took.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use kato_planner::recommend::span;
 use kato_planner::{Correction, Forecast, ForecastValue, Forecaster, Interval};
+use kato_scheduler::RunConfiguration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::exit::bail_as;
+use crate::history::{RunFacts, chunk_sizes};
 use crate::numbers::counted;
 use crate::text_file::read_text;
 
@@ -20,6 +24,22 @@ pub(crate) struct Taken {
     pub(crate) disk_bytes: Option<u64>,
     /// Peak bytes of memory.
     pub(crate) memory_bytes: Option<u64>,
+    /// Seconds in which the index was written.
+    pub(crate) index_seconds: Option<f64>,
+    /// Its bytes.
+    pub(crate) index_bytes: Option<u64>,
+}
+
+/// Share by which the bytes of a corpus may differ from those that a forecast was made for: some are
+/// inferred from a part.
+const SAME_SIZE: f64 = 0.05;
+
+/// A forecast that the user gave.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Given {
+    pub(crate) forecast: Forecast,
+    /// What the run is known by that it was made for; null where it does not say.
+    made_for: Value,
 }
 
 /// Reads a forecast: a plan that `kato plan --out` wrote, or an estimate, the output of `kato
@@ -28,7 +48,7 @@ pub(crate) struct Taken {
 /// # Errors
 ///
 /// When the file cannot be read or is neither.
-pub(crate) fn read_forecast(path: &Path) -> Result<Forecast> {
+pub(crate) fn read_forecast(path: &Path) -> Result<Given> {
     let shown = path.display();
     let text = read_text(path).with_context(|| format!("--forecast {shown} cannot be read"))?;
     let neither = || {
@@ -36,7 +56,7 @@ pub(crate) fn read_forecast(path: &Path) -> Result<Forecast> {
             "--forecast {shown} is no forecast that this build reads: make one with `kato plan --out` or `kato estimate --json`"
         )
     };
-    let value: Value = serde_json::from_str(&text).with_context(neither)?;
+    let mut value: Value = serde_json::from_str(&text).with_context(neither)?;
     ensure!(value["schema"] == 1, neither());
     let forecast = if value.get("forecast").is_some() {
         let forecast = Forecast::deserialize(&value["forecast"]).with_context(neither)?;
@@ -59,6 +79,8 @@ pub(crate) fn read_forecast(path: &Path) -> Result<Forecast> {
         ("seconds", forecast.seconds),
         ("bytes on the disk", forecast.disk_bytes),
         ("bytes of memory", forecast.memory_bytes),
+        ("seconds of the index", forecast.index_seconds),
+        ("bytes of the index", forecast.index_bytes),
     ] {
         let number = value.map_or(1.0, |value| value.value);
         ensure!(
@@ -66,7 +88,69 @@ pub(crate) fn read_forecast(path: &Path) -> Result<Forecast> {
             "the forecast in {shown} is of {number} {what}"
         );
     }
-    Ok(forecast)
+    let made_for = value["made_for"].take();
+    Ok(Given { forecast, made_for })
+}
+
+impl Given {
+    /// Refuses a forecast of a run with other settings, which would be compared with something else; one
+    /// that does not say what it was made for is taken.
+    ///
+    /// # Errors
+    ///
+    /// When it was made for others.
+    pub(crate) fn check(
+        &self,
+        configuration: &RunConfiguration,
+        backend: &str,
+        memory_bytes: u64,
+        workers: Option<NonZeroUsize>,
+    ) -> Result<()> {
+        let made_for = &self.made_for;
+        if made_for.is_null() {
+            return Ok(());
+        }
+        let chunk_sizes = chunk_sizes(configuration);
+        let words = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned);
+        let pairs = [
+            ("--levels", "chunk_sizes", json!(chunk_sizes)),
+            ("--backend", "backend", json!(backend)),
+            ("--memory", "memory_bytes", json!(memory_bytes)),
+            ("--workers", "workers", json!(workers)),
+        ];
+        for (flag, name, of_run) in pairs {
+            let foretold = &made_for[name];
+            if !foretold.is_null() && !of_run.is_null() && *foretold != of_run {
+                bail_as!(
+                    Usage,
+                    "--forecast was made for {flag} {}, and this run has {}: make one for it with `kato plan`, or leave --forecast out",
+                    words(foretold),
+                    words(&of_run)
+                );
+            }
+        }
+        if made_for["configuration"] != configuration.to_json() {
+            bail_as!(
+                Usage,
+                "--forecast was made for other rules of learning than this run's: make one for it with `kato plan`, or leave --forecast out"
+            );
+        }
+        Ok(())
+    }
+
+    /// Returns whether it was made for another corpus, or one of another size, so that its error says
+    /// nothing of the next forecast.
+    #[must_use]
+    pub(crate) fn is_of_another_corpus(&self, facts: &RunFacts) -> bool {
+        let foretold = |name: &str| &self.made_for[name];
+        let is_off =
+            |foretold: u64, found: u64| foretold.abs_diff(found) as f64 > SAME_SIZE * found as f64;
+        let bytes = foretold("corpus_bytes").as_u64().zip(facts.corpus_bytes);
+        foretold("fingerprint")
+            .as_str()
+            .is_some_and(|of| of != facts.fingerprint)
+            || bytes.is_some_and(|(foretold, found)| is_off(foretold, found))
+    }
 }
 
 /// Describes the expected time for the progress; `None` where none was foretold.
@@ -101,7 +185,7 @@ pub(crate) fn compared(forecast: &Forecast, taken: Taken) -> Vec<String> {
     let lines = pairs(forecast, taken).map(|(what, pair)| {
         let (foretold, taken) = pair?;
         let in_words = |value: f64| match what {
-            "seconds" => span(value / 3600.0),
+            "seconds" | "index_seconds" => span(value / 3600.0),
             _ => format!("{:.1} MB", value / 1e6),
         };
         let off = match taken > 0.0 {
@@ -120,7 +204,9 @@ pub(crate) fn compared(forecast: &Forecast, taken: Taken) -> Vec<String> {
         let name = match what {
             "seconds" => "time",
             "disk_bytes" => "bytes",
-            _ => "memory",
+            "memory_bytes" => "memory",
+            "index_seconds" => "time of the index",
+            _ => "bytes of the index",
         };
         Some(format!(
             "{name}: {}, foretold {}{off}{}",
@@ -161,6 +247,8 @@ fn pairs(
         taken.seconds,
         bytes(taken.disk_bytes),
         bytes(taken.memory_bytes),
+        taken.index_seconds,
+        bytes(taken.index_bytes),
     ];
     let values = forecast.values().into_iter().zip(taken);
     values.map(|((what, foretold), taken)| (what, foretold.zip(taken)))
@@ -184,6 +272,7 @@ mod tests {
             seconds: Some(8.0),
             disk_bytes: Some(1_000_000),
             memory_bytes: Some(1_000_000),
+            ..Taken::default()
         };
         assert_eq!(
             compared(&forecast, taken),

@@ -17,6 +17,7 @@ use kato_loader::StreamingDatasetLoader;
 use kato_planner::Forecast;
 use kato_runs::manifest::CorpusDigest;
 use kato_scheduler::RunConfiguration;
+use serde::Serialize;
 
 #[cfg(not(feature = "history"))]
 pub(crate) use missing::{Recorder, missing};
@@ -57,11 +58,6 @@ pub(crate) struct ForetellArgs {
 }
 
 impl ForetellArgs {
-    /// Returns whether there is a history.
-    pub(crate) fn has_history(&self) -> bool {
-        self.history.is_some()
-    }
-
     /// Refuses a file that is no history, or cannot be written, before anything is measured.
     ///
     /// # Errors
@@ -79,20 +75,26 @@ impl ForetellArgs {
     /// # Errors
     ///
     /// When the history cannot be read or written.
-    pub(crate) fn foretell(&self, forecast: Forecast, facts: Option<RunFacts>) -> Result<Forecast> {
+    pub(crate) fn foretell(
+        &self,
+        forecast: Forecast,
+        facts: Option<&RunFacts>,
+    ) -> Result<Forecast> {
         match self.history.as_deref().zip(facts) {
-            Some((path, facts)) => Recorder::open(path)?.foretell(&facts, forecast),
+            Some((path, facts)) => Recorder::open(path)?.foretell(facts, forecast),
             None => Ok(forecast),
         }
     }
 }
 
-/// What a run was trained with, for its record.
-#[derive(Debug, Clone)]
-#[cfg_attr(
-    not(feature = "history"),
-    expect(dead_code, reason = "nothing is recorded without the feature")
-)]
+/// Returns the chunk sizes of a run, from the bottom up.
+pub(crate) fn chunk_sizes(configuration: &RunConfiguration) -> Vec<u64> {
+    let nodes = configuration.rules.learner.nodes.iter();
+    nodes.map(|node| node.chunk_size as u64).collect()
+}
+
+/// What a run is trained with: for its record, and for the forecasts of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct RunFacts {
     /// Chunk sizes, from the bottom up.
     pub(crate) chunk_sizes: Vec<u64>,
@@ -126,9 +128,8 @@ impl RunFacts {
         let sizes = identity.files().into_iter().map(|file| file.size);
         let names = sources.iter().map(|source| source.display().to_string());
         let names: Vec<String> = names.collect();
-        let nodes = configuration.rules.learner.nodes.iter();
         Self {
-            chunk_sizes: nodes.map(|node| node.chunk_size as u64).collect(),
+            chunk_sizes: chunk_sizes(configuration),
             backend: "embedded",
             memory_bytes,
             corpus: match names.is_empty() {

@@ -45,8 +45,7 @@ pub(crate) struct PilotCorpus {
 }
 
 impl PilotCorpus {
-    /// Writes the first documents of a loader, up to so many bytes of text; `look` sees each of
-    /// them.
+    /// Writes the first documents of a loader, up to so many bytes of text.
     ///
     /// # Errors
     ///
@@ -55,7 +54,6 @@ impl PilotCorpus {
         loader: &mut StreamingDatasetLoader,
         most_bytes: u64,
         stop: &StopSignal,
-        mut look: impl FnMut(&str) -> Result<()>,
     ) -> Result<Self> {
         let dir = ScratchDir::create().context("failed to make a directory for pilots")?;
         let path = dir.path().join("pilot.jsonl");
@@ -76,7 +74,6 @@ impl PilotCorpus {
                     is_whole = false;
                     break 'all;
                 }
-                look(document.text).with_context(|| format!("document {}", document.id()))?;
                 writeln!(file, "{}", json!({"text": document.text})).with_context(failed)?;
                 total += size;
                 text_bytes.push(total);

@@ -234,7 +234,7 @@ fn foretold(run: &Run) -> Vec<String> {
     let taken = complete.map_or_else(Taken::default, |results| Taken {
         seconds: results.seconds,
         disk_bytes: run.disk_bytes,
-        memory_bytes: None,
+        ..Taken::default()
     });
     let lines = compared(forecast, taken);
     match lines.is_empty() {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::error::ErrorKind;
-use clap::{Args, Command};
+use clap::{Args, Command, FromArgMatches as _};
 use kato_loader::registry::{DatasetEntry, Registry};
 use kato_loader::{
     CorpusIdentity, LoadError, OnBadRecord, Order, StreamingDatasetLoader,
@@ -160,6 +160,12 @@ pub(crate) fn registry(file: Option<&Path>) -> Result<Registry> {
 }
 
 impl SourceArgs {
+    /// Creates the arguments by which a file of this program's own making is read: none.
+    pub(crate) fn of_own_file() -> Self {
+        let matches = Self::augment_args(Command::new("kato")).get_matches_from(["kato"]);
+        Self::from_arg_matches(&matches).expect("every argument has a default")
+    }
+
     /// Sets a random order where the user did not choose one, in windows of one block, which read
     /// the least.
     pub(crate) fn shuffle_by(&mut self, seed: u64) {

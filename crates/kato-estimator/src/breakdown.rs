@@ -33,6 +33,10 @@ pub struct StorageBreakdown {
     pub total_patterns: Figure,
     /// Bytes of the whole store.
     pub bytes: Figure,
+    /// How often what is learned is written once more, as the store merges its parts: 0 where it merges
+    /// none.
+    #[serde(default)]
+    pub merged: f64,
 }
 
 /// An estimate of what a level will store.
@@ -112,12 +116,28 @@ impl StorageBreakdown {
             total_patterns: sum(|level| &level.distinct_patterns),
             bytes,
             level_estimates,
+            merged: 0.0,
         }
     }
 
-    /// Sets the bytes of the whole to those that experience with earlier estimates makes of them; the
-    /// levels stay as they were estimated.
+    /// Sets how often what is learned is written once more.
+    pub(crate) fn with_merged(mut self, merged: f64) -> Self {
+        self.merged = merged;
+        self
+    }
+
+    /// Sets the bytes of the whole to those that experience with earlier estimates makes of them, and
+    /// those of the levels in proportion.
     pub fn correct_bytes(&mut self, corrected: Interval) {
+        let share = |corrected: f64, estimated: f64| match estimated > 0.0 {
+            true => corrected / estimated,
+            false => 1.0,
+        };
+        for level in &mut self.level_estimates {
+            level.bytes.value *= share(corrected.value, self.bytes.value);
+            level.bytes.low *= share(corrected.low, self.bytes.low);
+            level.bytes.high *= share(corrected.high, self.bytes.high);
+        }
         self.bytes.value = corrected.value;
         self.bytes.low = corrected.low;
         self.bytes.high = corrected.high;

@@ -102,7 +102,11 @@ impl<'a> LevelModel<'a> {
         let observed = &self.evidence.frequencies;
         match self.recaptures.first() {
             _ if n == 0.0 || calls <= 0.0 => 0.0,
-            _ if calls <= n => observed.rarefied(calls / n).min(calls),
+            // Of a sample it is known that the patterns of a document come together.
+            _ if calls <= n => match self.evidence.holders {
+                Some(_) => self.evidence.once_a_document.rarefied(calls / n).min(calls),
+                None => observed.rarefied(calls / n).min(calls),
+            },
             Some(recapture) => observed.distinct() as f64 + self.added(recapture, calls),
             None => {
                 // The laws are fitted to two kinds of counts that err to either side.

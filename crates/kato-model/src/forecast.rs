@@ -33,22 +33,30 @@ pub struct Forecast {
     /// Peak bytes of memory.
     #[serde(default)]
     pub memory_bytes: Option<ForecastValue>,
+    /// Seconds in which the index is written behind what was learned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index_seconds: Option<ForecastValue>,
+    /// Bytes of the index, beside those on the disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index_bytes: Option<ForecastValue>,
 }
 
 impl Forecast {
     /// Returns whether nothing is foretold.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.seconds.is_none() && self.disk_bytes.is_none() && self.memory_bytes.is_none()
+        self.values().iter().all(|(_, value)| value.is_none())
     }
 
-    /// Returns the quantities with their names.
+    /// Returns the quantities with their names: those that a history corrects first.
     #[must_use]
-    pub fn values(&self) -> [(&'static str, Option<ForecastValue>); 3] {
+    pub fn values(&self) -> [(&'static str, Option<ForecastValue>); 5] {
         [
             ("seconds", self.seconds),
             ("disk_bytes", self.disk_bytes),
             ("memory_bytes", self.memory_bytes),
+            ("index_seconds", self.index_seconds),
+            ("index_bytes", self.index_bytes),
         ]
     }
 }

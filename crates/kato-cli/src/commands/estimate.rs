@@ -13,15 +13,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use kato_estimator::{Calibration, CorpusSample, EstimateError, StorageEstimator, Target};
+use kato_estimator::{Calibration, EstimateError, StorageEstimator, Target};
 use kato_learner::HierarchicalConceptLearner;
 use kato_learner::config::Recording;
-use kato_loader::StreamingDatasetLoader;
 use kato_planner::{Forecast, Forecaster};
 use kato_scheduler::{RunConfiguration, StopSignal};
 
 use crate::byte_size::ByteSize;
-use crate::estimation::{Engine, Estimate, Law, Look, Observed, from_runs, run_record, sample};
+use crate::estimation::{Engine, Estimate, Law, Observed, Wish, from_runs, look_at, run_record};
 use crate::exit::{bail_as, exit_code};
 use crate::history::{ForetellArgs, RunFacts};
 use crate::inspect::show;
@@ -47,10 +46,11 @@ use crate::{program, repository};
 ///
 /// Time ends the reading at another document each time: give --max-documents for the same answer always.
 ///
-/// With --json the result is one JSON object on standard output: observed (what was looked at, and
-/// its repeats), target, extrapolation (how many times that it is), engine, level_estimates, total_learns,
-/// total_patterns and bytes, each figure with value, low, high and method; correction, what --history
-/// has multiplied bytes by, or null; and schema, the version of it.
+/// With --json the result is one JSON object on standard output: made_for (settings and corpus of the run,
+/// or null), observed (what was looked at, and its repeats), target, extrapolation (how many times that it
+/// is), engine, level_estimates, total_learns, total_patterns and bytes, each figure with value, low, high
+/// and method; merged, the share of what is learned that the store writes once more; correction, what
+/// --history has multiplied bytes by, or null; and schema, the version of it.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = SOURCE_HELP)]
 pub(crate) struct Args {
@@ -137,10 +137,6 @@ pub(crate) struct Args {
     source: SourceArgs,
 }
 
-/// Bytes of files for each core that are read in a second or two: always to their end, and in the
-/// order of the run, on which the bytes of its store depend.
-const SMALL: u64 = 16 << 20;
-
 /// Runs `kato estimate` and returns its exit code.
 pub(crate) fn main(args: &mut Args) -> ExitCode {
     let checked = args.source.check(&mut program::subcommand("estimate"));
@@ -206,9 +202,6 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
         }
         outcome => outcome?,
     };
-    if let Some(dir) = &args.plot {
-        breakdown.write_plots(dir, truth.as_ref())?;
-    }
     let forecast = Forecast {
         made_by: Some(Forecaster::Estimate),
         disk_bytes: Some(breakdown.bytes.interval().into()),
@@ -218,12 +211,16 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
     let of_corpus = corpus.and_then(|corpus| corpus.text_bytes);
     let times = of_corpus.map(|of_corpus| text / of_corpus as f64);
     let facts = facts.map(|facts| facts.scaled(times));
-    let forecast = args.foretell.foretell(forecast, facts)?;
+    let forecast = args.foretell.foretell(forecast, facts.as_ref())?;
     let correction = forecast.disk_bytes.and_then(|bytes| bytes.correction);
     if let Some(corrected) = forecast.disk_bytes.filter(|_| correction.is_some()) {
         breakdown.correct_bytes(corrected.into());
     }
+    if let Some(dir) = &args.plot {
+        breakdown.write_plots(dir, truth.as_ref())?;
+    }
     let estimate = Estimate {
+        made_for: facts,
         observed,
         correction,
         breakdown,
@@ -262,9 +259,9 @@ fn named(sources: &[PathBuf]) -> String {
     names.collect::<Vec<_>>().join(" ")
 }
 
-/// Looks at documents, and also returns the size of the whole corpus as far as it is known.
+/// Looks at the corpus, and also returns its size as far as it is known.
 fn from_sample(
-    args: &mut Args,
+    args: &Args,
     learner: &HierarchicalConceptLearner,
     facts: &mut Option<RunFacts>,
     stop: &StopSignal,
@@ -276,67 +273,27 @@ fn from_sample(
     if sources.is_empty() {
         bail!("this copy of the program has no text of its own: name a source");
     }
-    // Standard input can be read once and in its own order only, so it is not shuffled.
-    let is_stdin = sources.iter().any(|source| source.as_os_str() == "-");
-    let mut loader = args.source.resolve(&sources)?.loader()?;
-    // Before the order in which documents are drawn: a run has its own.
-    *facts = args.foretell.has_history().then(|| {
-        let configuration = RunConfiguration::from_learner(learner);
-        let facts = RunFacts::new(&configuration, &loader, &args.sources, memory(args));
-        RunFacts {
-            backend: args.engine.backend(),
-            workers: Some(workers(args)),
-            is_part: args.source.reads_a_part(),
-            ..facts
-        }
+    let loader = args.source.resolve(&sources)?.loader()?;
+    let configuration = RunConfiguration::from_learner(learner);
+    *facts = Some(RunFacts {
+        backend: args.engine.backend(),
+        workers: Some(workers(args)),
+        is_part: args.source.reads_a_part(),
+        ..RunFacts::new(&configuration, &loader, &args.sources, memory(args))
     });
-    let is_all_asked_for = asked(args).is_none() && args.look_at.is_none();
-    let small = SMALL * threads().get() as u64;
-    let is_small = loader.total_bytes().is_some_and(|bytes| bytes <= small);
-    let is_in_order = is_all_asked_for && is_small;
-    if !is_stdin && !is_in_order {
-        args.source.draw_in_little_memory(args.seed);
-        loader = args.source.resolve(&sources)?.loader()?;
-    }
-    let look = Look {
+    let wish = Wish {
         documents: args.look_at,
-        time: (args.look_at.is_none() && !is_in_order).then_some(args.time),
-        // A corpus that tells its size is mostly or wholly read, and far faster without.
-        has_windows: !is_all_asked_for || loader.total_bytes().is_none(),
-        parts: match is_in_order {
-            true => u32::try_from(workers(args)).unwrap_or(u32::MAX),
-            false => 1,
-        },
-        threads: threads(),
+        time: args.time,
+        seed: args.seed,
+        workers: workers(args),
+        is_of_other_size: asked(args).is_some(),
     };
     let mut meter = Meter::new(args.quiet);
-    let sample = sample(&mut loader, learner, look, stop, &mut meter)?;
-    // The last batch may hold documents that were not looked at any more.
-    let all_looked_at = sample.documents == loader.counts().documents;
-    let is_at_end = loader.is_exhausted() || !is_stdin && ends(&mut loader);
-    let whole_corpus = all_looked_at && is_at_end;
-    let observed = Observed::of_sample(&sample, whole_corpus);
-    let corpus = match whole_corpus {
-        true => Some(Target::samples(sample.documents).with_text_bytes(sample.text_bytes)),
-        // Where a part of the files is asked for, the rest of them says nothing of its size.
-        false if args.source.reads_a_part() => None,
-        false => rest(&loader, &sample),
-    };
-    Ok((Calibration::from_sample(&sample), observed, corpus))
-}
-
-/// Returns the size of a corpus of which a part was looked at, by the bytes of its files.
-fn rest(loader: &StreamingDatasetLoader, sample: &CorpusSample) -> Option<Target> {
-    let (all, read) = (loader.total_bytes()? as f64, loader.bytes_read() as f64);
-    // Of the last batch, documents may have been taken from the loader and not looked at any more.
-    let taken = loader.counts().documents as f64 / sample.documents as f64;
-    let bytes = sample.text_bytes as f64 * taken * all / read.max(1.0);
-    Some(Target::text_bytes(bytes.round() as u64))
-}
-
-/// Returns whether no document follows: after the last one, a loader has not found the end yet.
-fn ends(loader: &mut StreamingDatasetLoader) -> bool {
-    // What cannot be read follows all the same. It is not waited for on standard input, where more
-    // may come at any time.
-    matches!(loader.next_batch(1), Ok(None)) && loader.is_exhausted()
+    let looked = look_at(&args.source, &sources, learner, wish, stop, &mut meter)?;
+    let observed = Observed::of_sample(&looked.sample, looked.whole_corpus);
+    Ok((
+        Calibration::from_sample(&looked.sample),
+        observed,
+        looked.size,
+    ))
 }

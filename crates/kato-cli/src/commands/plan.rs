@@ -17,7 +17,7 @@ use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use indicatif::HumanCount;
 use kato_estimator::bytes::EmbeddedLayout;
-use kato_estimator::{Calibration, StorageBreakdown, StorageEngine, StorageEstimator, TextSampler};
+use kato_estimator::{Calibration, StorageBreakdown, StorageEngine, StorageEstimator};
 use kato_learner::HierarchicalConceptLearner;
 use kato_learner::config::Recording;
 use kato_planner::catalogue::Rented;
@@ -32,6 +32,7 @@ use kato_scheduler::{RunConfiguration, StopSignal, TrainingOptions};
 
 use crate::backend::{Backend, MONGODB_URI};
 use crate::byte_size::ByteSize;
+use crate::estimation::{LookedAt, Wish, look_at};
 use crate::exit::{bail_as, exit_code};
 use crate::history::{ForetellArgs, RunFacts};
 use crate::inspect::show;
@@ -45,8 +46,8 @@ use crate::notice::say;
 use crate::numbers::{amount, counted};
 use crate::pilot::{PilotCorpus, PilotStore};
 use crate::planning::{
-    Measured, Pilots, Plan, REACH, Target, TimeLaw, beyond, fitted, interval, limits, measure,
-    page, part_bytes, shell,
+    Index, Measured, MemoryLaw, Pilots, Plan, REACH, Target, TimeLaw, beyond, fitted, interval,
+    limits, measure, merging, page, part_bytes, shell,
 };
 use crate::source::{SOURCE_HELP, SourceArgs};
 use crate::text_file::read_text;
@@ -66,21 +67,23 @@ const MEMORY_A_WORKER: Interval = Interval {
 /// Plans a run before it is paid for: its time, its bytes and its money, on this machine and on
 /// others, with intervals, and the command that does it.
 ///
-/// Trains a random part of the corpus, at most --pilot bytes of text, in several sizes and several
-/// times, each into a knowledge base that is thrown away. A law of the time is fitted to them;
-/// bytes and patterns are estimated as by `kato estimate`; machines and prices come from a
-/// catalogue. The intervals are to hold the truth in 90 of 100 cases, up to 200 times the pilots. A
-/// larger run is planned as well, with intervals that widen for every tenfold beyond that; how large
-/// pilots would have to be for it is said before they are made.
+/// Reads the corpus for as long as --for says, and estimates bytes and patterns as `kato estimate`
+/// does. Trains a random part of it, at most --pilot bytes of text, in several sizes and several times,
+/// each into a knowledge base that is thrown away. A law of the time is fitted to them, and what they
+/// took tells memory and the index; machines and prices come from a catalogue. The intervals are to hold
+/// the truth in 90 of 100 cases, up to 200 times the pilots. A larger run is planned as well, with
+/// intervals that widen for every tenfold beyond that; how large pilots would have to be for it is said
+/// before they are made.
 ///
 /// With --backend mongodb:URI the pilots train into that MongoDB, each into a run of its own that is
 /// deleted afterwards. Its bytes follow those of the pilots. No other machine is recommended then,
 /// as it is the server that a run waits for.
 ///
 /// With --json the plan is one JSON object on standard output: forecast (made_by; seconds,
-/// disk_bytes and memory_bytes, each with value, low, high and what --history corrected it by), patterns, law, on_the_way, recommendation with
-/// options and changes, assumptions, command, pilots. --out writes the same to a file, with which
-/// `kato train --forecast` compares itself. Progress goes to standard error.
+/// disk_bytes, memory_bytes, and index_seconds and index_bytes of the index that the run leaves beside, each
+/// with value, low, high and what --history corrected it by), patterns, law, on_the_way, recommendation with
+/// options and changes, assumptions, command, made_for (settings and corpus of the run), pilots. --out writes
+/// the same to a file, with which `kato train --forecast` compares itself. Progress goes to standard error.
 ///
 /// It is done (exit code 0) also where no machine does it.
 #[derive(Debug, clap::Args)]
@@ -111,6 +114,15 @@ pub(crate) struct Args {
     /// MongoDB.
     #[arg(long, value_name = "SIZE")]
     pilot: Option<ByteSize>,
+    /// Read the corpus so long at most, for bytes and patterns. What is read in a second or two is read
+    /// to its end.
+    #[arg(
+        long = "for",
+        value_name = "TIME",
+        default_value = "10s",
+        value_parser = humantime::parse_duration
+    )]
+    time: Duration,
     /// How often each size is trained. Default: 5, and 2 for a MongoDB.
     #[arg(long, value_name = "N")]
     repeat: Option<NonZeroUsize>,
@@ -233,26 +245,40 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
 
     let workers = drawn.workers.get() as u64;
     let estimator = StorageEstimator::builder()
-        .with_calibration(Calibration::from_sample(&drawn.sampler.finish()?))
+        .with_calibration(Calibration::from_sample(&drawn.looked.sample))
         .with_engine(engine(args, workers, is_embedded, &measured))
-        .with_force(far.is_some())
+        // However far away: the interval says so.
+        .with_force(true)
         .build()?;
-    let (disk, patterns) = match is_embedded {
-        true => stored(&estimator, &target)?,
-        false => stored_in_server(&estimator, &mut target, corpus, &mut measured)?,
+    let stored = of_text(&estimator, target.text_bytes)?;
+    let beyond_look = beyond(stored.extrapolation);
+    let patterns = stored.total_patterns.interval().widened(beyond_look);
+    let disk = match is_embedded {
+        true => stored.bytes.interval(),
+        false => stored_in_server(&estimator, &stored, &mut target, corpus, &mut measured)?,
     };
+    let disk = disk.widened(beyond_look);
     let time = TimeLaw::fit(&measured)?;
-    let extrapolation = target.text_bytes / corpus.total_bytes().max(1) as f64;
-    let beyond = beyond(extrapolation);
-    let disk = disk.widened(beyond);
     // A server merges nothing, and does not tell how much room it has.
     let limits = match is_embedded {
         true => limits_here(args, &time, &target, disk, workers)?,
         false => Vec::new(),
     };
-    let merging = disk.value / limits.first().map_or(f64::INFINITY, |limit| limit.value);
-    let forecast = forecast(args, &time, &target, &measured, disk, merging, workers)?;
-    let forecast = args.foretell.foretell(forecast, facts)?;
+    let run = Run {
+        disk,
+        patterns,
+        merging: merging(
+            &measured,
+            target.text_bytes,
+            stored.merged,
+            Machine::here().threads,
+        ),
+        index: Index::of(&measured, patterns).filter(|_| is_embedded),
+        memory: MemoryLaw::measure(corpus, &pilots, &measured, args.memory(), stop)?,
+        workers,
+    };
+    let forecast = forecast(args, &time, &target, &run)?;
+    let forecast = args.foretell.foretell(forecast, Some(&facts))?;
     let recommendation = match is_embedded {
         true => machines(args, catalogue, &forecast, &measured, target, workers)?,
         false => only_here(args, &forecast)?,
@@ -260,14 +286,15 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
     let plan = Plan {
         schema: 1,
         command: command(args, &sources, flags),
+        made_for: facts,
         sources,
         target,
-        extrapolation,
+        extrapolation: target.text_bytes / corpus.total_bytes().max(1) as f64,
         forecast,
-        patterns: patterns.widened(beyond),
+        patterns,
         law: time.in_words(),
         on_the_way: on_the_way(disk, &target, &limits),
-        assumptions: assumptions(args, corpus, far.as_deref(), merging, workers),
+        assumptions: assumptions(args, &drawn, far.as_deref(), stored.merged, &run),
         recommendation,
         pilots: measured,
     };
@@ -288,46 +315,39 @@ fn sources(args: &Args) -> Result<Vec<PathBuf>> {
 }
 
 /// The part of the corpus that pilots train, and how.
-struct Drawn<'a> {
+struct Drawn {
     corpus: PilotCorpus,
-    sampler: TextSampler<'a>,
+    /// What was found in as much of it as a person waits for.
+    looked: LookedAt,
     workers: NonZeroUsize,
     /// How often each size is trained where the user does not say.
     repeats: usize,
-    /// What the run is known by to the history; `None` where it is in none.
-    facts: Option<RunFacts>,
+    /// What the run is known by.
+    facts: RunFacts,
     /// Bytes of text of the whole corpus; `None` where its files do not tell.
     whole_text: Option<f64>,
 }
 
-impl<'a> Drawn<'a> {
+impl Drawn {
     /// Draws documents of the corpus.
     fn draw(
         args: &mut Args,
         sources: &[PathBuf],
         store: &PilotStore,
-        learner: &'a HierarchicalConceptLearner,
+        learner: &HierarchicalConceptLearner,
         stop: &StopSignal,
     ) -> Result<Self> {
         // Before the order in which pilots are drawn: a run has its own.
-        let facts = args.foretell.has_history().then(|| -> Result<RunFacts> {
-            let loader = args.source.resolve(sources)?.loader()?;
-            let configuration = RunConfiguration::from_learner(learner);
-            Ok(RunFacts::new(
-                &configuration,
-                &loader,
-                sources,
-                args.memory(),
-            ))
-        });
-        let facts = facts.transpose()?;
+        let in_order = args.source.resolve(sources)?.loader()?;
+        let configuration = RunConfiguration::from_learner(learner);
+        let facts = RunFacts::new(&configuration, &in_order, sources, args.memory());
+        let unordered = args.source.clone();
         // Standard input can be read once and in its own order only.
         let is_stdin = sources.iter().any(|source| source.as_os_str() == "-");
         if !is_stdin {
             args.source.draw_by(args.seed);
         }
         let mut loader = args.source.resolve(sources)?.loader()?;
-        let mut sampler = TextSampler::new(learner)?;
         let workers = args.workers.unwrap_or_else(machine::threads);
         // A MongoDB takes as long for 500 kB as a directory for some gigabytes.
         let (most_bytes, repeats) = match store {
@@ -335,33 +355,46 @@ impl<'a> Drawn<'a> {
             PilotStore::Mongodb { .. } => (500_000, 2),
         };
         let most_bytes = args.pilot.map_or(most_bytes, |size| size.0);
-        let corpus =
-            PilotCorpus::draw(&mut loader, most_bytes, stop, |text| Ok(sampler.add(text)?))?;
-        let text = corpus.total_bytes() as f64;
-        let files = loader.total_bytes().filter(|_| !args.source.reads_a_part());
-        let of_files = files.map(|files| text * files as f64 / loader.bytes_read().max(1) as f64);
+        let corpus = PilotCorpus::draw(&mut loader, most_bytes, stop)?;
+        let wish = Wish {
+            documents: None,
+            time: args.time,
+            seed: args.seed,
+            workers: workers.get() as u64,
+            is_of_other_size: args.target.is_some() || args.samples.is_some() || is_stdin,
+        };
+        let mut meter = Meter::new(args.quiet);
+        // What came by standard input stands in the pilots' file alone.
+        let looked = match is_stdin {
+            true => {
+                let source = SourceArgs::of_own_file();
+                look_at(&source, &[corpus.path()], learner, wish, stop, &mut meter)?
+            }
+            false => look_at(&unordered, sources, learner, wish, stop, &mut meter)?,
+        };
+        let of_corpus = looked.size.and_then(|size| size.text_bytes);
+        let of_corpus = of_corpus.filter(|_| !is_stdin).map(|bytes| bytes as f64);
         Ok(Self {
-            whole_text: if corpus.is_whole {
-                Some(text)
-            } else {
-                of_files
+            whole_text: match corpus.is_whole {
+                true => Some(corpus.total_bytes() as f64),
+                false => of_corpus,
             },
             corpus,
-            sampler,
+            looked,
             workers,
             repeats,
             facts,
         })
     }
 
-    /// Returns what the run is known by to the history; `None` without one.
-    fn facts(&self, args: &Args, target: &Target) -> Option<RunFacts> {
-        let facts = self.facts.clone()?.with_workers(self.workers);
-        Some(RunFacts {
+    /// Returns what the run is known by.
+    fn facts(&self, args: &Args, target: &Target) -> RunFacts {
+        let facts = self.facts.clone().with_workers(self.workers);
+        RunFacts {
             backend: backend(args).kind(),
             is_part: args.source.reads_a_part(),
             ..facts.scaled(self.whole_text.map(|whole| target.text_bytes / whole))
-        })
+        }
     }
 }
 
@@ -419,34 +452,27 @@ fn limits_here(
     disk: Interval,
     workers: u64,
 ) -> Result<Vec<Limit>> {
-    let a_second = disk.value / time.seconds(target.size(), 0.0)?.value;
+    let a_second = disk.value / time.seconds(target.size())?.value;
     Ok(limits(args.memory(), workers, a_second, free_disk(args)))
 }
 
-/// Returns bytes and patterns of a run.
-fn stored(estimator: &StorageEstimator, target: &Target) -> Result<(Interval, Interval)> {
-    let breakdown = of_text(estimator, target.text_bytes)?;
-    let patterns = breakdown.total_patterns.interval();
-    Ok((breakdown.bytes.interval(), patterns))
-}
-
-/// Returns bytes and patterns of a run into a server, by what it took for the pilots; adds the
-/// upserts of the run and of the pilots.
+/// Returns the bytes of a run into a server, by what it took for the pilots; adds the upserts of the run
+/// and of the pilots.
 fn stored_in_server(
     estimator: &StorageEstimator,
+    stored: &StorageBreakdown,
     target: &mut Target,
     corpus: &PilotCorpus,
     measured: &mut [Measured],
-) -> Result<(Interval, Interval)> {
-    let breakdown = of_text(estimator, target.text_bytes)?;
+) -> Result<Interval> {
     let foretold = of_text(estimator, corpus.total_bytes() as f64)?;
     let foretold = foretold.bytes.interval();
-    let disk = corrected(breakdown.bytes.interval(), foretold, measured, corpus);
-    target.upserts = Some(upserts(&breakdown));
+    let disk = corrected(stored.bytes.interval(), foretold, measured, corpus);
+    target.upserts = Some(upserts(stored));
     for pilot in measured {
         pilot.upserts = Some(upserts(&of_text(estimator, pilot.text_bytes as f64)?));
     }
-    Ok((disk, breakdown.total_patterns.interval()))
+    Ok(disk)
 }
 
 /// Returns what is stored of so much text.
@@ -455,24 +481,32 @@ fn of_text(estimator: &StorageEstimator, text_bytes: f64) -> Result<StorageBreak
     Ok(estimator.estimate(target)?)
 }
 
-/// Returns what the run takes here; `merging` is what it stores, in parts that are merged.
-fn forecast(
-    args: &Args,
-    time: &TimeLaw,
-    target: &Target,
-    measured: &[Measured],
+/// What follows for the run from what is stored of it.
+struct Run {
     disk: Interval,
-    merging: f64,
+    patterns: Interval,
+    /// Seconds that merging adds.
+    merging: Interval,
+    /// The index that it leaves; `None` where it leaves none.
+    index: Option<Index>,
+    memory: Option<MemoryLaw>,
     workers: u64,
-) -> Result<Forecast> {
+}
+
+/// Returns what the run takes here.
+fn forecast(args: &Args, time: &TimeLaw, target: &Target, run: &Run) -> Result<Forecast> {
     // What the workers wrote last is not on the disk yet when all is learned.
-    let last = disk.value.min(part_bytes(args.memory()));
-    let seconds = time.seconds(target.size(), merging)?;
+    let last = run.disk.value.min(part_bytes(args.memory()));
+    let seconds = time.seconds(target.size())?.plus(run.merging);
+    let indexed = run.index.map(|_| run.patterns.value);
+    let memory = run.memory.map(|law| law.at(target.text_bytes, indexed));
     Ok(Forecast {
         made_by: Some(Forecaster::Plan),
         seconds: Some(seconds.plus(time.last_flush(last)).into()),
-        disk_bytes: Some(disk.into()),
-        memory_bytes: memory(args, measured, workers).map(Into::into),
+        disk_bytes: Some(run.disk.into()),
+        memory_bytes: memory.map(Into::into),
+        index_seconds: run.index.and_then(|index| index.seconds).map(Into::into),
+        index_bytes: run.index.map(|index| index.bytes.into()),
     })
 }
 
@@ -591,7 +625,7 @@ fn far_away(target: &Target, corpus: &PilotCorpus) -> Option<String> {
 }
 
 /// Returns the size of the run in both units.
-fn target(args: &Args, drawn: &Drawn<'_>) -> Result<Target> {
+fn target(args: &Args, drawn: &Drawn) -> Result<Target> {
     let corpus = &drawn.corpus;
     let a_document = corpus.total_bytes() as f64 / corpus.n_documents() as f64;
     let size = args.target.map(|size| size.0 as f64);
@@ -634,18 +668,6 @@ fn bytes_law(a_byte: f64, target: &Target) -> Option<Scaling> {
         .ok()
 }
 
-/// Returns the peak of the memory: what the largest pilot took at least, and at most what the help
-/// of `kato train --memory` says.
-fn memory(args: &Args, measured: &[Measured], workers: u64) -> Option<Interval> {
-    let most = measured
-        .iter()
-        .filter_map(|pilot| pilot.memory_bytes)
-        .max()? as f64;
-    let of_workers = MEMORY_A_WORKER.high * workers as f64;
-    let bound = (2.0 * args.memory() as f64 + 100e6 + of_workers).max(most);
-    Some(Interval::new(f64::midpoint(most, bound), most, bound))
-}
-
 /// Returns the bytes that are free where the knowledge base will be; `None` where that is not
 /// known.
 fn free_disk(args: &Args) -> Option<u64> {
@@ -671,7 +693,8 @@ fn machines(
     // All threads of this machine for the time of the run. They were slowed down by each other here
     // as they will be elsewhere, which is what their worth of 0.9 takes back.
     let together = if threads > 1 { 0.9 } else { 1.0 };
-    let seconds = foretold(forecast.seconds).unwrap_or(Interval::exact(0.0));
+    let nothing = Interval::exact(0.0);
+    let seconds = foretold(forecast.seconds).unwrap_or(nothing);
     let core_seconds = seconds.scaled(threads as f64 * together);
     let analyzer = ScalingAnalyzer::new()
         .with_laws([Law::Linear])
@@ -680,10 +703,14 @@ fn machines(
     let reader = reader
         .and_then(|law| law.predict(target.text_bytes).ok())
         .map(interval);
-    let disk = foretold(forecast.disk_bytes).unwrap_or(Interval::exact(0.0));
+    let disk = foretold(forecast.disk_bytes).unwrap_or(nothing);
+    let index = foretold(forecast.index_bytes).unwrap_or(nothing);
+    let disk = disk.plus(index);
     let memory = foretold(forecast.memory_bytes).unwrap_or(Interval::around(600e6, 0.3));
     let costs = RunCosts::new(core_seconds, disk)
-        .with_reader_seconds(reader.unwrap_or(Interval::exact(0.0)))
+        .with_reader_seconds(reader.unwrap_or(nothing))
+        // One thread after the other writes the index of a node.
+        .with_fixed_seconds(foretold(forecast.index_seconds).unwrap_or(nothing))
         // With merges, what is kept was written more than once.
         .with_written_bytes(Interval::new(disk.value, disk.low, 2.0 * disk.high))
         .with_memory(
@@ -738,11 +765,12 @@ fn only_here(args: &Args, forecast: &Forecast) -> Result<Recommendation> {
 /// Says what the figures rest on.
 fn assumptions(
     args: &Args,
-    corpus: &PilotCorpus,
+    drawn: &Drawn,
     far: Option<&str>,
-    merging: f64,
-    workers: u64,
+    merged: f64,
+    run: &Run,
 ) -> Vec<String> {
+    let (corpus, looked, workers) = (&drawn.corpus, &drawn.looked, run.workers);
     let mut assumptions = vec![
         format!(
             "The corpus is like what was drawn from it: {} ({}){}.",
@@ -754,6 +782,14 @@ fn assumptions(
                 ""
             }
         ),
+        match looked.whole_corpus {
+            true => "Bytes and patterns are counted: all of the corpus was read.".to_owned(),
+            false => format!(
+                "Bytes and patterns are those of {} documents ({}) that were read; read more with --for TIME.",
+                looked.sample.documents,
+                bytes(looked.sample.text_bytes as f64)
+            ),
+        },
         "Other programs take as much of this machine as during the pilots.".to_owned(),
     ];
     if let Some(far) = far {
@@ -774,10 +810,14 @@ fn assumptions(
             counted(workers, "worker")
         )),
     }
-    if merging > 1.0 {
+    if merged > 0.0 {
         assumptions.push(format!(
-            "What is learned is {merging:.1} times what is kept before parts are merged: a token took no longer at 2.2 times, and 1.19 times as long at 11 times, each measured once."
+            "Parts are merged: {:.0} % of what is learned is written once more, which adds {:.1} s. What merging a pattern costs beside writing it was measured once.",
+            100.0 * merged, run.merging.value
         ));
+    }
+    if run.index.is_some_and(|index| index.seconds.is_none()) {
+        assumptions.push("The pilots were too small for an index: the time that it takes is not told; give --pilot more.".to_owned());
     }
     assumptions
 }

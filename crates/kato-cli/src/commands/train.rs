@@ -207,6 +207,12 @@ fn run(args: &Args) -> Result<ExitCode> {
     let mut recorder = history.map(Recorder::open).transpose()?;
     let learner = args.learning.learner(args.recording.recording())?;
     let configuration = RunConfiguration::from_learner(&learner).with_split(split(args));
+    if let Some(given) = given.as_ref().filter(|_| !args.resume) {
+        let (backend, workers) = (args.destination.kind(), exactly(args.workers));
+        // A share that is held out is no part of the rules that a forecast is made for.
+        let rules = RunConfiguration::from_learner(&learner);
+        given.check(&rules, backend, args.memory(), workers)?;
+    }
     let mut options = options(args, &destination)?;
     options.probe = probe;
     args.destination
@@ -228,7 +234,21 @@ fn run(args: &Args) -> Result<ExitCode> {
     });
     let facts = facts(args, &configuration, &loader);
     let ignored = by_reason(loader.ignored_files());
-    let forecast = given.or_else(|| recorder.as_ref()?.forecast(&facts));
+    let is_of_another = given
+        .as_ref()
+        .is_some_and(|given| given.is_of_another_corpus(&facts));
+    if is_of_another && !args.quiet {
+        notice::say(
+            "--forecast was made for another corpus, or one of another size: it is compared, and the history learns nothing of its errors",
+        );
+    }
+    let forecast = match given {
+        Some(given) => Some(given.forecast),
+        None => match &recorder {
+            Some(recorder) => recorder.forecast(&facts)?,
+            None => None,
+        },
+    };
     run.foretell(forecast);
     let trained = train(args, &mut run, &mut loader, &learner, &options, forecast);
     let (report, profile) = match trained {
@@ -237,17 +257,23 @@ fn run(args: &Args) -> Result<ExitCode> {
     };
     // Also of a part of the corpus, where no more was asked for.
     let (mut index, mut head, mut occurrences) = (Ok(None), Ok(None), Ok(None));
+    let mut peak_bytes = kato_process::peak_bytes();
     if !is_interrupted() {
         let options = index_options(args, &report, cancel_index.clone());
         let head_options = head_options(options.sort_bytes, cancel_index.clone());
         index = args.destination.index(&run, options);
+        // Counts of the head and occurrences, which are asked for, are in no forecast.
+        peak_bytes = kato_process::peak_bytes();
         head = args.destination.head(&run, &head_options);
         occurrences = args.destination.occurrences(&run, &cancel_index);
     }
     let note = args.history.note.as_deref().unwrap_or_default();
     let recorded = recorder
         .as_mut()
-        .map(|recorder| recorder.record(&facts, forecast.as_ref(), &report, note))
+        .map(|recorder| {
+            let teaching = forecast.as_ref().filter(|_| !is_of_another);
+            recorder.record(&facts, teaching, &report, peak_bytes, note)
+        })
         .transpose()?;
     // A forecast is of a whole run in one session.
     let is_whole = report.complete && report.session_documents == report.documents_processed;
@@ -257,6 +283,7 @@ fn run(args: &Args) -> Result<ExitCode> {
         ignored,
         forecast: forecast.filter(|_| is_whole),
         profile,
+        peak_bytes,
         index: index.as_ref().ok().and_then(Option::as_ref),
         head: head.as_ref().ok().and_then(Option::as_ref),
         occurrences: occurrences.as_ref().ok().and_then(Option::as_ref),
@@ -413,9 +440,9 @@ fn facts(
     loader: &StreamingDatasetLoader,
 ) -> RunFacts {
     let facts = RunFacts::new(configuration, loader, &args.sources, args.memory());
-    let facts = match args.workers {
-        Workers::Exactly(workers) => facts.with_workers(workers),
-        Workers::Auto => facts,
+    let facts = match exactly(args.workers) {
+        Some(workers) => facts.with_workers(workers),
+        None => facts,
     };
     RunFacts {
         backend: args.destination.kind(),
@@ -423,6 +450,14 @@ fn facts(
             || args.hold_out.is_some()
             || args.source.reads_a_part(),
         ..facts
+    }
+}
+
+/// Returns the workers where a number was given.
+fn exactly(workers: Workers) -> Option<NonZeroUsize> {
+    match workers {
+        Workers::Exactly(workers) => Some(workers),
+        Workers::Auto => None,
     }
 }
 

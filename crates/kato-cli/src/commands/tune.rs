@@ -273,8 +273,8 @@ fn trials(args: &mut Args, stop: &StopSignal) -> Result<Trials> {
     // The second way in which questions are chosen: a file of trials may be older.
     let identity = format!("v2 {digest} {text} {held_out} {questions} {rules}");
     // Held out first, from the same random order, so that no trial has seen any of them.
-    let held_out = PilotCorpus::draw(&mut loader, held_out, stop, |_| Ok(()))?;
-    let corpus = PilotCorpus::draw(&mut loader, text, stop, |_| Ok(()))
+    let held_out = PilotCorpus::draw(&mut loader, held_out, stop)?;
+    let corpus = PilotCorpus::draw(&mut loader, text, stop)
         .context("too few documents to hold some out: give --held-out less")?;
     Ok(Trials {
         corpus,

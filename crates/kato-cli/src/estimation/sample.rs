@@ -23,18 +23,18 @@ const BATCH_BYTES: usize = 512 << 10;
 
 /// How much of a corpus is looked at.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Look {
+pub(super) struct Look {
     /// Documents at most.
-    pub(crate) documents: Option<NonZeroU64>,
+    pub(super) documents: Option<NonZeroU64>,
     /// Time after which no more is read.
-    pub(crate) time: Option<Duration>,
+    pub(super) time: Option<Duration>,
     /// Whether something beyond what is looked at is asked for.
-    pub(crate) has_windows: bool,
+    pub(super) has_windows: bool,
     /// Parts into which the run's threads put the text in turns; 1 where it is not read in the
     /// order of the run.
-    pub(crate) parts: u32,
+    pub(super) parts: u32,
     /// Threads that count.
-    pub(crate) threads: NonZeroUsize,
+    pub(super) threads: NonZeroUsize,
 }
 
 /// Documents of a batch that are to be counted, from the first on.
@@ -51,7 +51,7 @@ struct Job {
 /// # Errors
 ///
 /// When a document cannot be read or tokenized, when there is none, and when it was interrupted.
-pub(crate) fn sample(
+pub(super) fn sample(
     loader: &mut StreamingDatasetLoader,
     learner: &HierarchicalConceptLearner,
     look: Look,

@@ -25,7 +25,7 @@ impl Recorder {
     }
 
     /// Returns the forecast by runs of the history.
-    pub(crate) fn forecast(&self, _: &RunFacts) -> Option<Forecast> {
+    pub(crate) fn forecast(&self, _: &RunFacts) -> Result<Option<Forecast>> {
         // No value of the type exists, so this cannot be reached, and the compiler knows it.
         match self.0 {}
     }
@@ -41,6 +41,7 @@ impl Recorder {
         _: &RunFacts,
         _: Option<&Forecast>,
         _: &TrainingReport,
+        _: Option<u64>,
         _: &str,
     ) -> Result<String> {
         match self.0 {}

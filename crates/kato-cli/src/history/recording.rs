@@ -37,20 +37,27 @@ impl Recorder {
     /// Returns what `kato plan` and `kato estimate` foretold of the run, else what complete runs with
     /// the same settings on the same machine foretell; `None` where there are fewer than three sizes
     /// of them, and where the run is too far from them.
-    #[must_use]
-    pub(crate) fn forecast(&self, facts: &RunFacts) -> Option<Forecast> {
-        let bytes = facts.corpus_bytes.filter(|_| !facts.is_part)? as f64;
+    ///
+    /// # Errors
+    ///
+    /// When the history cannot be read.
+    pub(crate) fn forecast(&self, facts: &RunFacts) -> Result<Option<Forecast>> {
+        let Some(bytes) = facts.corpus_bytes.filter(|_| !facts.is_part) else {
+            return Ok(None);
+        };
+        let bytes = bytes as f64;
         let here = machine_here();
+        let failed = || format!("--history {}", self.history.path().display());
         let kept = self
             .history
             .forecast(&settings(facts), &corpus(facts), &here);
-        if let Ok(Some(kept)) = kept {
-            return Some(kept);
+        if let Some(kept) = kept.with_context(failed)? {
+            return Ok(Some(kept));
         }
         let filter = RunFilter::default()
             .with_complete_only()
             .with_chunk_sizes(facts.chunk_sizes.iter().copied());
-        let runs = self.history.runs(&filter).ok()?;
+        let runs = self.history.runs(&filter).with_context(failed)?;
         let alike: Vec<_> = runs
             .into_iter()
             .filter(|run| run.machine == here && !run.settings.other.contains_key("part"))
@@ -69,12 +76,14 @@ impl Recorder {
             let (low, high) = (foretold.low, foretold.high);
             Some(ForecastValue::with_interval(foretold.value, low, high))
         };
-        Some(Forecast {
+        let seconds = by_size(&|outcome| Some(outcome.seconds));
+        Ok(seconds.map(|seconds| Forecast {
             made_by: Some(Forecaster::History),
-            seconds: Some(by_size(&|outcome| Some(outcome.seconds))?),
+            seconds: Some(seconds),
             disk_bytes: by_size(&|outcome| outcome.disk_bytes.map(|bytes| bytes as f64)),
             memory_bytes: by_size(&|outcome| outcome.memory_bytes.map(|bytes| bytes as f64)),
-        })
+            ..Forecast::default()
+        }))
     }
 
     /// Corrects a forecast by the errors of those before it on this machine, keeps it for the run that
@@ -100,7 +109,7 @@ impl Recorder {
         Ok(forecast)
     }
 
-    /// Records a run and returns its id.
+    /// Records a run, with its peak bytes of memory, and returns its id.
     ///
     /// # Errors
     ///
@@ -110,6 +119,7 @@ impl Recorder {
         facts: &RunFacts,
         forecast: Option<&Forecast>,
         report: &TrainingReport,
+        memory_bytes: Option<u64>,
         note: &str,
     ) -> Result<String> {
         let mut settings = RunSettings {
@@ -133,7 +143,7 @@ impl Recorder {
             errors: report.errors,
             warnings: report.stalls + u64::from(report.worker_restarts),
             disk_bytes: report.disk_bytes,
-            memory_bytes: kato_probe::process::peak_bytes(),
+            memory_bytes,
             levels: levels.collect(),
             ..Outcome::new(report.total_time_seconds)
         };

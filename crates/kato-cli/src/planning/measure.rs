@@ -29,7 +29,7 @@ pub(crate) struct Pilots {
 }
 
 /// What one pilot has measured.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub(crate) struct Measured {
     /// Bytes of text.
     pub(crate) text_bytes: u64,
@@ -42,6 +42,8 @@ pub(crate) struct Measured {
     pub(crate) flush_seconds: f64,
     /// Seconds of one core that learning and writing took, over all workers.
     pub(crate) core_seconds: f64,
+    /// Those of them in which what was learned was sorted and written.
+    pub(crate) stage_seconds: f64,
     /// Seconds that reading and decoding took.
     pub(crate) reader_seconds: f64,
     /// Share of the workers' time that was waiting for documents.
@@ -52,6 +54,10 @@ pub(crate) struct Measured {
     pub(crate) patterns: Option<u64>,
     /// Peak bytes of memory.
     pub(crate) memory_bytes: Option<u64>,
+    /// Bytes of the index; `None` where there are too few patterns for one.
+    pub(crate) index_bytes: Option<u64>,
+    /// Seconds in which it was written, after those of the run.
+    pub(crate) index_seconds: Option<f64>,
     /// Workers.
     pub(crate) workers: u64,
     /// Tokens.
@@ -81,11 +87,14 @@ impl Measured {
                 PilotStore::Mongodb { .. } => 0.0,
             },
             core_seconds: of("learn") + of("stage"),
+            stage_seconds: of("stage"),
             reader_seconds: of("load"),
             starved_share: number(&report["starved_share"]).unwrap_or(0.0),
             disk_bytes: report["disk_bytes"].as_u64(),
             patterns: patterns.flatten(),
             memory_bytes: report["peak_memory_bytes"].as_u64(),
+            index_bytes: report["index"]["bytes"].as_u64(),
+            index_seconds: number(&report["index"]["seconds"]),
             workers: report["num_workers"].as_u64().unwrap_or(1).max(1),
             tokens: report["tokens"].as_u64().unwrap_or(0),
             upserts: None,

@@ -132,6 +132,7 @@ fn tiles(plan: &Plan) -> Vec<(String, String)> {
             "on this machine",
         ),
         (forecast.disk_bytes, bytes, "on the disk"),
+        (forecast.index_bytes, bytes, "of index beside it"),
         (forecast.memory_bytes, bytes, "of memory"),
     ];
     forecasts

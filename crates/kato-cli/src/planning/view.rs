@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::Measured;
 use crate::forecast::corrected;
+use crate::history::RunFacts;
 use crate::inspect::View;
 use crate::numbers::counted;
 
@@ -19,6 +20,8 @@ pub(crate) struct Plan {
     pub(crate) schema: u32,
     /// The sources.
     pub(crate) sources: Vec<String>,
+    /// What the run is known by, by which `kato train` tells whether the plan is its own.
+    pub(crate) made_for: RunFacts,
     /// How large the run is.
     pub(crate) target: Target,
     /// How many times the largest pilot that is.
@@ -141,6 +144,12 @@ impl View for Plan {
         }
         if let Some(disk) = self.forecast.disk_bytes {
             text += &format!("On the disk: {}\n", shown(&disk, bytes));
+        }
+        if let Some(index) = self.forecast.index_bytes {
+            let time = self.forecast.index_seconds;
+            let time = time.map(|time| format!(", written in {}", shown(&time, hours)));
+            let time = time.unwrap_or_default();
+            text += &format!("Index beside it: {}{time}\n", shown(&index, bytes));
         }
         let Interval { value, low, high } = self.patterns;
         text += &format!("Patterns: {value:.3e} ({low:.3e} to {high:.3e})\n");

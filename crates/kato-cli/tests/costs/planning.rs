@@ -90,25 +90,27 @@ fn a_plan_has_intervals_machines_and_the_command_that_train_compares_itself_with
     let error = number(&compared["value"]) / number(&trained["total_time_seconds"]) - 1.0;
     assert!((number(&compared["error"]) - error).abs() < 1e-9);
     assert!(number(&trained["peak_memory_bytes"]) > 1e6);
-    // The corpus is not of the size that was asked for, so nothing is said here of its bytes.
-    let summary = place.run(
-        "train",
-        &[
-            "corpus.jsonl",
-            "--kb",
-            "again",
-            "--forecast",
-            "plan.json",
-            "--quiet",
-        ],
-    );
-    let summary = String::from_utf8(summary.stdout).unwrap();
+    // Of other settings than the run's it is refused, and of another size it is told and compared.
+    let other = ["corpus.jsonl", "--kb", "other", "--forecast", "plan.json"];
+    let told = place.refusal("train", &other, 2);
+    assert!(told.contains("made for --levels [5,3]"), "{told}");
+    let again = |more: &[&str]| {
+        let same = ["--levels", "5,3", "--workers", "1"];
+        let output = place.run("train", &[&other[..2], more, &other[3..], &same].concat());
+        assert!(output.status.success(), "{output:?}");
+        output
+    };
+    let summary = String::from_utf8(again(&["again"]).stdout).unwrap();
     assert!(summary.contains("foretold"), "{summary}");
-    let ask = ["corpus.jsonl", "--kb", "third", "--forecast", "plan.json"];
-    let trained = place.run("train", &[&ask[..], &["--progress", "json"]].concat());
+    let trained = again(&["third", "--progress", "json"]);
     let told = String::from_utf8(trained.stderr).unwrap();
-    let first: Value = serde_json::from_str(told.lines().next().unwrap()).unwrap();
-    assert_eq!(first["event"], "forecast");
+    let events = told.lines().map(|line| serde_json::from_str(line).unwrap());
+    let events: Vec<Value> = events.collect();
+    assert!(told.contains("made for another corpus"), "{told}");
+    let first = events
+        .iter()
+        .find(|event| event["event"] == "forecast")
+        .unwrap();
     assert_eq!(first["seconds"], plan["forecast"]["seconds"]);
     assert_eq!(told.matches("\"forecast\"").count(), 1, "{told}");
 }

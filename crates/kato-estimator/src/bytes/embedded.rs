@@ -55,8 +55,32 @@ const SYMBOL_MEMORY: f64 = 4.5;
 /// learns in ten seconds is known that well.
 const COMMIT_SPREAD: [f64; 5] = [0.8, 0.9, 1.0, 1.12, 1.25];
 
-/// The segments of a store, as shares of all learn calls, each with how many there are.
-pub(crate) type Segments = Vec<(f64, u64)>;
+/// The segments that a run leaves.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Segments {
+    /// Shares of all learn calls that segments hold, each with how many there are.
+    pub(crate) groups: Vec<(f64, u64)>,
+    /// The same of those that the last commit has merged, whose files are still there.
+    pub(crate) behind: Vec<(f64, u64)>,
+    /// How often what is learned is written again by merges.
+    pub(crate) merged: f64,
+}
+
+impl Segments {
+    /// Creates a single one that holds all, as merging leaves it.
+    pub(crate) fn one() -> Self {
+        Self {
+            groups: vec![(1.0, 1)],
+            behind: Vec::new(),
+            merged: 0.0,
+        }
+    }
+
+    /// Returns their number.
+    pub(crate) fn number(&self) -> u64 {
+        self.groups.iter().map(|(_, count)| count).sum()
+    }
+}
 
 impl EmbeddedLayout {
     /// Creates the layout that training with so many workers leaves, before compacting.
@@ -103,7 +127,12 @@ impl EmbeddedLayout {
                 // As many as the store begins on a machine with a thread for each worker.
                 merges: (self.segments / 4).max(1) as usize,
             };
-            grouped(left_by(written, patterns))
+            let left = left_by(written, patterns);
+            Segments {
+                groups: grouped(left.segments),
+                behind: grouped(left.behind),
+                merged: left.merged,
+            }
         });
         let mut sets: Vec<Segments> = sets.collect();
         sets.dedup();
@@ -174,9 +203,9 @@ impl EmbeddedLayout {
 }
 
 /// Counts segments of the same size, as near as matters.
-fn grouped(mut shares: Vec<f64>) -> Segments {
+fn grouped(mut shares: Vec<f64>) -> Vec<(f64, u64)> {
     shares.sort_by(f64::total_cmp);
-    let mut groups = Segments::new();
+    let mut groups: Vec<(f64, u64)> = Vec::new();
     for share in shares {
         match groups.last_mut() {
             Some((same, count)) if share - *same <= 1e-6 * share => *count += 1,
@@ -200,10 +229,7 @@ mod tests {
                 ..LevelContents::default()
             }]
         });
-        let numbers = sets
-            .iter()
-            .map(|set| set.iter().map(|(_, count)| count).sum());
-        let numbers: Vec<u64> = numbers.collect();
+        let numbers: Vec<u64> = sets.iter().map(Segments::number).collect();
         let ends = [numbers.iter().min(), numbers.iter().max()];
         (*ends[0].unwrap(), *ends[1].unwrap())
     }

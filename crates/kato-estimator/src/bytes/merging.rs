@@ -25,18 +25,33 @@ pub(super) struct Written {
 struct Store<F> {
     options: EmbeddedOptions,
     segments: Vec<(f64, u64)>,
+    behind: Vec<f64>,
+    merged: f64,
     patterns: F,
 }
 
-/// Returns the share of all learn calls that each segment holds after the last commit; `patterns` gives
-/// those of the largest node after a share of all learn calls.
+/// What a run leaves, and what it took to keep that small.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Left {
+    /// The share of all learn calls that each segment holds after the last commit.
+    pub(super) segments: Vec<f64>,
+    /// The same of segments that the last commit has merged: their files stay until the next one.
+    pub(super) behind: Vec<f64>,
+    /// How often what is learned is written again by merges, as a share of all learn calls.
+    pub(super) merged: f64,
+}
+
+/// Returns what is left after the last commit; `patterns` gives those of the largest node after a share
+/// of all learn calls.
 ///
 /// As in training, segments are merged beside commits, and each merge is done by the next commit.
 /// Those that the last commit begins are given up.
-pub(super) fn left_by(written: Written, patterns: impl Fn(f64) -> u64) -> Vec<f64> {
+pub(super) fn left_by(written: Written, patterns: impl Fn(f64) -> u64) -> Left {
     let mut store = Store {
         options: EmbeddedOptions::default(),
         segments: Vec::new(),
+        behind: Vec::new(),
+        merged: 0.0,
         patterns,
     };
     let most = store.options.max_segments;
@@ -45,6 +60,7 @@ pub(super) fn left_by(written: Written, patterns: impl Fn(f64) -> u64) -> Vec<f6
     let mut left = 1.0;
     let mut begun: Vec<Vec<usize>> = Vec::new();
     while left > NOTHING {
+        store.behind.clear();
         store.merge(&begun);
         begun.clear();
         let mut of_commit = written.commit.max(part).min(left);
@@ -69,7 +85,12 @@ pub(super) fn left_by(written: Written, patterns: impl Fn(f64) -> u64) -> Vec<f6
             begun.push(inputs);
         }
     }
-    store.segments.into_iter().map(|(share, _)| share).collect()
+    let segments = store.segments.into_iter().map(|(share, _)| share);
+    Left {
+        segments: segments.collect(),
+        behind: store.behind,
+        merged: store.merged,
+    }
 }
 
 impl<F: Fn(f64) -> u64> Store<F> {
@@ -96,7 +117,11 @@ impl<F: Fn(f64) -> u64> Store<F> {
         let mut is_left = vec![true; self.segments.len()];
         for inputs in merges {
             let share = inputs.iter().map(|&at| self.segments[at].0).sum();
-            inputs.iter().for_each(|&at| is_left[at] = false);
+            self.merged += share;
+            for &at in inputs {
+                is_left[at] = false;
+                self.behind.push(self.segments[at].0);
+            }
             self.segments.push((share, (self.patterns)(share)));
         }
         // What was merged comes behind all that is marked.
@@ -118,8 +143,9 @@ mod tests {
             part: 1.0 / n,
             merges: 1,
         };
-        let shares = left_by(written, |share| (share * n * 1000.0) as u64);
-        let mut sizes: Vec<u64> = shares
+        let left = left_by(written, |share| (share * n * 1000.0) as u64);
+        let mut sizes: Vec<u64> = left
+            .segments
             .iter()
             .map(|share| (share * n).round() as u64)
             .collect();

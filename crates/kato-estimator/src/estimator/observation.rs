@@ -72,12 +72,12 @@ impl<'a> Observation<'a> {
         // that repeat each other are neighbours, no pattern is learned in two segments, unless that
         // was counted.
         let counted = sets.iter().find(|set| self.is_counted_in(set));
-        let one = vec![(1.0, 1)];
+        let one = Segments::one();
         let low = sizes(&calls, Some(&low), counted.unwrap_or(&one));
         let total = |sizes: &Vec<f64>| sizes.iter().sum::<f64>();
         let highest = (0..sets.len()).max_by(|&a, &b| total(&all[a]).total_cmp(&total(&all[b])));
         let high = highest.map_or_else(|| size.clone(), |at| sizes(&calls, Some(&high), &sets[at]));
-        let n_segments = sets.iter().map(number).sum::<u64>() / sets.len().max(1) as u64;
+        let n_segments = sets.iter().map(Segments::number).sum::<u64>() / sets.len().max(1) as u64;
         let contents = self.contents(&calls);
         let mut level_estimates = Vec::with_capacity(figures.len());
         for (level, (evidence, figure)) in self.calibration.levels.iter().zip(&figures).enumerate()
@@ -109,6 +109,7 @@ impl<'a> Observation<'a> {
             self.engine.fixed_bytes(self.models.len(), n_segments),
             self.confidence,
         )
+        .with_merged(sets.iter().map(|set| set.merged).sum::<f64>() / sets.len().max(1) as f64)
     }
 
     /// Returns the bytes of a level, with ends that are as much wider as the engine is uncertain.
@@ -146,7 +147,7 @@ impl<'a> Observation<'a> {
     /// Returns the segments that the store may have after so many learn calls of each level.
     fn segments(&self, calls: &[f64]) -> Vec<Segments> {
         let StorageEngine::Embedded(layout) = self.engine else {
-            return vec![vec![(1.0, 1)]];
+            return vec![Segments::one()];
         };
         let bottom = self.calibration.levels.first().zip(calls.first());
         let tokens = bottom.map_or(0.0, |(level, calls)| calls * level.symbols_per_pattern);
@@ -164,7 +165,7 @@ impl<'a> Observation<'a> {
         let is_counted = self.is_counted_in(segments);
         let mut all = vec![0.0; calls.len()];
         // A pattern is stored in every segment that has learned it.
-        for &(share, count) in segments {
+        for &(share, count) in segments.groups.iter().chain(&segments.behind) {
             let mut contents = self.contents(&scaled(calls, share));
             let levels = contents
                 .iter_mut()
@@ -193,7 +194,7 @@ impl<'a> Observation<'a> {
     /// Returns whether it was counted which of these segments holds which pattern.
     fn is_counted_in(&self, segments: &Segments) -> bool {
         let parts = u64::from(self.calibration.parts);
-        parts > 1 && self.factor == 1.0 && segments.len() == 1 && number(segments) == parts
+        parts > 1 && self.factor == 1.0 && segments.groups.len() == 1 && segments.number() == parts
     }
 
     /// Returns the measured bytes of each level of a finished run over the predicted ones; 1 where
@@ -245,11 +246,6 @@ impl<'a> Observation<'a> {
 /// Returns a share of the learn calls of every level.
 fn scaled(calls: &[f64], share: f64) -> Vec<f64> {
     calls.iter().map(|calls| calls * share).collect()
-}
-
-/// Returns the number of segments.
-fn number(segments: &Segments) -> u64 {
-    segments.iter().map(|(_, count)| count).sum()
 }
 
 /// Returns the mean of sizes, level by level.

@@ -413,7 +413,7 @@ pub(crate) fn read_only(path: &Path) -> Result<Connection, HistoryError> {
 
 /// Refuses times that are none, of which no average could be made.
 fn check(run: &NewRun) -> Result<(), HistoryError> {
-    let [seconds, disk_bytes, memory_bytes] = run.estimate.unwrap_or_default().values();
+    let [seconds, disk_bytes, memory_bytes, ..] = run.estimate.unwrap_or_default().values();
     let foretold = |(_, number): (_, Option<ForecastValue>)| number.map_or(0.0, |n| n.value);
     for (field, value) in [
         ("seconds", run.outcome.seconds),

@@ -69,10 +69,10 @@ impl Corrections {
             Some(correction.map_or(value, |correction| correction.apply(&value)))
         };
         Forecast {
-            made_by: forecast.made_by,
             seconds: of(forecast.seconds, self.seconds),
             disk_bytes: of(forecast.disk_bytes, self.disk_bytes),
             memory_bytes: of(forecast.memory_bytes, self.memory_bytes),
+            ..*forecast
         }
     }
 }

@@ -177,6 +177,7 @@ fn run_of(cells: &Map<String, Value>) -> Result<NewRun, String> {
         // but of the same as ours: what is stored.
         disk_bytes: gibibytes("estimated_storage_gb").map(Into::into),
         memory_bytes: mebibytes("estimated_memory_mb").map(Into::into),
+        ..Forecast::default()
     };
     Ok(NewRun {
         run_id: Some(run_id.to_owned()),

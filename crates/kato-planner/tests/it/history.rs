@@ -559,7 +559,7 @@ fn new_forecast(bytes: u64, made_by: Forecaster) -> NewForecast {
             made_by: Some(made_by),
             seconds: (made_by == Forecaster::Plan).then_some(seconds),
             disk_bytes: Some(1000.0.into()),
-            memory_bytes: None,
+            ..Forecast::default()
         },
     }
 }

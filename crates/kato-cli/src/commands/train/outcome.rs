@@ -29,6 +29,8 @@ pub(super) struct Outcome<'a> {
     /// What was foretold of exactly this.
     pub(super) forecast: Option<Forecast>,
     pub(super) profile: Option<Profile>,
+    /// Peak bytes of memory of what was foretold: of learning and of the index.
+    pub(super) peak_bytes: Option<u64>,
     pub(super) index: Option<&'a BuildReport>,
     /// What became of the head's counts.
     pub(super) head: Option<&'a WrittenCounts>,
@@ -110,7 +112,9 @@ impl Outcome<'_> {
         Taken {
             seconds: Some(self.report.total_time_seconds),
             disk_bytes: self.report.disk_bytes,
-            memory_bytes: kato_probe::process::peak_bytes(),
+            memory_bytes: self.peak_bytes,
+            index_seconds: self.index.map(|index| index.elapsed.as_secs_f64()),
+            index_bytes: self.index.map(|index| index.bytes),
         }
     }
 }
