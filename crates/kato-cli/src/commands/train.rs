@@ -257,13 +257,13 @@ fn run(args: &Args) -> Result<ExitCode> {
     };
     // Also of a part of the corpus, where no more was asked for.
     let (mut index, mut head, mut occurrences) = (Ok(None), Ok(None), Ok(None));
-    let mut peak_bytes = kato_process::peak_bytes();
+    let mut peak_bytes = kato_probe::process::peak_bytes();
     if !is_interrupted() {
         let options = index_options(args, &report, cancel_index.clone());
         let head_options = head_options(options.sort_bytes, cancel_index.clone());
         index = args.destination.index(&run, options);
         // Counts of the head and occurrences, which are asked for, are in no forecast.
-        peak_bytes = kato_process::peak_bytes();
+        peak_bytes = kato_probe::process::peak_bytes();
         head = args.destination.head(&run, &head_options);
         occurrences = args.destination.occurrences(&run, &cancel_index);
     }
