@@ -213,7 +213,7 @@ fn manifest_body(dir: &Path) -> String {
 fn another_version_of_the_format_is_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
     small_alone(dir.path());
-    let body = manifest_body(dir.path()).replace("\"format_version\": 1", "\"format_version\": 5");
+    let body = manifest_body(dir.path()).replace("\"format_version\": 1", "\"format_version\": 6");
     write_manifest(dir.path(), &body);
     for opened in [
         EmbeddedStore::open(dir.path()),
@@ -224,8 +224,8 @@ fn another_version_of_the_format_is_refused_by_name() {
             matches!(
                 error,
                 StoreError::Version {
-                    found: 5,
-                    supported: 4,
+                    found: 6,
+                    supported: 5,
                     ..
                 }
             ),
