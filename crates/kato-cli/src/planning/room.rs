@@ -111,6 +111,8 @@ pub(crate) struct MemoryLaw {
     /// The peak of the largest pilot, and its text.
     most: f64,
     text_bytes: f64,
+    /// What a byte of text takes, as far as pilots show.
+    a_byte: f64,
     /// Memory for what is learned and not yet written.
     budget: f64,
     /// Peak once that is full; `None` where no pilot tells.
@@ -135,13 +137,22 @@ impl MemoryLaw {
         budget: u64,
         stop: &StopSignal,
     ) -> Result<Option<Self>> {
-        let peaks = measured.iter().filter_map(|pilot| pilot.memory_bytes);
-        let Some(most) = peaks.max().map(|most| most as f64) else {
+        let peaks = measured.iter().filter_map(|pilot| {
+            let peak = pilot.memory_bytes?;
+            Some((pilot.text_bytes as f64, peak as f64))
+        });
+        let (least, most) = peaks.fold((None::<(f64, f64)>, 0.0_f64), |(least, most), peak| {
+            let is_less = least.is_none_or(|least| peak < least);
+            (if is_less { Some(peak) } else { least }, most.max(peak.1))
+        });
+        let Some((least_text, least)) = least else {
             return Ok(None);
         };
+        let between = (corpus.total_bytes() as f64 - least_text).max(1.0);
         let mut law = Self {
             most,
             text_bytes: corpus.total_bytes() as f64,
+            a_byte: (most - least) / between,
             budget: budget as f64,
             full: None,
         };
@@ -181,8 +192,7 @@ impl MemoryLaw {
     /// index alone, which is sorted in as much.
     #[must_use]
     pub(crate) fn at(&self, text_bytes: f64, indexed: Option<f64>) -> Interval {
-        let grown =
-            PROGRAM + (self.most - PROGRAM).max(0.0) * text_bytes / self.text_bytes.max(1.0);
+        let grown = self.most + self.a_byte * (text_bytes - self.text_bytes).max(0.0);
         let bounds = [0.7, 1.4].map(|times| PROGRAM + times * self.budget);
         let full = self.full.unwrap_or(f64::midpoint(bounds[0], bounds[1]));
         let [fixed, sorting, a_pattern] = INDEXING;
@@ -245,6 +255,7 @@ mod tests {
         let law = MemoryLaw {
             most: 125e6,
             text_bytes: 20e6,
+            a_byte: 5.0,
             budget: 256e6,
             full: Some(400e6),
         };
