@@ -35,8 +35,7 @@ pub struct BatchQuestion {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1000)))]
     pub top: Option<usize>,
-    /// Symbols whose probability is asked for, listed or not; 100 at most. For
-    /// [`Next`](Asked::Next) alone.
+    /// Symbols whose probability is asked for, listed or not; 100 at most. For `next` alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 100)))]
     pub symbols: Vec<String>,
