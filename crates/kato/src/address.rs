@@ -46,4 +46,24 @@ impl Address {
             _ => Err(refused("give a directory, `file://` or `mongodb://`")),
         }
     }
+
+    /// Returns the directory of a place that has one; `reason` says why no other will do.
+    #[cfg_attr(
+        not(feature = "mongodb"),
+        expect(
+            clippy::unnecessary_wraps,
+            unused_variables,
+            reason = "every place is one"
+        )
+    )]
+    pub(crate) fn into_directory(self, reason: &'static str) -> Result<PathBuf, Error> {
+        match self {
+            Self::Directory(dir) => Ok(dir),
+            #[cfg(feature = "mongodb")]
+            Self::Mongodb(_) => Err(Error::Address {
+                scheme: "mongodb".to_owned(),
+                reason,
+            }),
+        }
+    }
 }

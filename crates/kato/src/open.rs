@@ -350,15 +350,8 @@ impl OpenOptions {
         kb: impl AsRef<Path>,
         learner: &HierarchicalConceptLearner,
     ) -> Result<Hierarchy, Error> {
-        let kb = match Address::of(kb.as_ref())? {
-            Address::Directory(dir) => dir,
-            #[cfg(feature = "mongodb")]
-            Address::Mongodb(_) => {
-                let scheme = "mongodb".to_owned();
-                let reason = "it holds no such run: `Training` begins one there";
-                return Err(Error::Address { scheme, reason });
-            }
-        };
+        let kb = Address::of(kb.as_ref())?
+            .into_directory("it holds no such run: `Training` begins one there")?;
         // What a training that holds no document out records as well, so that one can go on in it.
         let configuration = serde_json::json!(LearningRules::from_learner(learner));
         let names = learner.node_names();
