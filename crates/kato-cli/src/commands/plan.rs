@@ -785,8 +785,8 @@ fn assumptions(
         match looked.whole_corpus {
             true => "Bytes and patterns are counted: all of the corpus was read.".to_owned(),
             false => format!(
-                "Bytes and patterns are those of {} documents ({}) that were read; read more with --for TIME.",
-                looked.sample.documents,
+                "Bytes and patterns are those of what was read: {} ({}); read more with --for TIME.",
+                counted(looked.sample.documents, "document"),
                 bytes(looked.sample.text_bytes as f64)
             ),
         },
