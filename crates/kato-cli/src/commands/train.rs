@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Error, Result, bail};
 use kato_learner::HierarchicalConceptLearner;
+use kato_learner::config::Recording;
 use kato_loader::ignored::by_reason;
 use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
 use kato_planner::Forecast;
@@ -209,8 +210,10 @@ fn run(args: &Args) -> Result<ExitCode> {
     let configuration = RunConfiguration::from_learner(&learner).with_split(split(args));
     if let Some(given) = given.as_ref().filter(|_| !args.resume) {
         let (backend, workers) = (args.destination.kind(), exactly(args.workers));
-        // A share that is held out is no part of the rules that a forecast is made for.
-        let rules = RunConfiguration::from_learner(&learner);
+        // A share that is held out is no part of the rules that a forecast is made for, nor is what is
+        // recorded beside patterns, which no forecast can be asked for.
+        let mut rules = RunConfiguration::from_learner(&learner);
+        rules.rules.learner.recording = Recording::default();
         given.check(&rules, backend, args.memory(), workers)?;
     }
     let mut options = options(args, &destination)?;

@@ -157,7 +157,8 @@ impl MemoryLaw {
             full: None,
         };
         let mut part = budget;
-        while FILLS * part as f64 > most - PROGRAM {
+        // Pilots of little text may peak below the memory of a program, and no part is below nothing.
+        while part > 0 && FILLS * part as f64 > most - PROGRAM {
             part /= 2;
         }
         if part / 2 >= LEAST && pilots.store == PilotStore::Embedded {
