@@ -9,7 +9,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use kato::head::Weights;
 use kato_hierarchy::HeadOptions;
 
@@ -100,6 +100,11 @@ fn run(args: &Args) -> Result<()> {
     };
     let texts: Vec<Scored> = texts.into_iter().map(score).collect::<Result<_>>()?;
     if args.keep_weights {
+        if *head.weights() == Weights::new() {
+            bail!(
+                "--keep-weights: these texts hold nothing to fit weights to; what was kept before stays"
+            );
+        }
         kato::keep_weights(&args.kb.open_trained()?, head.weights())?;
     }
     show(&ScoreView::new(texts, args.tokens), args.json)

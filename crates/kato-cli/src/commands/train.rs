@@ -245,17 +245,26 @@ fn run(args: &Args) -> Result<ExitCode> {
             "--forecast was made for another corpus, or one of another size: it is compared, and the history learns nothing of its errors",
         );
     }
-    let forecast = match given {
-        Some(given) => Some(given.forecast),
-        None => match &recorder {
-            Some(recorder) => recorder.forecast(&facts)?,
-            None => None,
+    let forecast = match (given, &recorder) {
+        (Some(given), _) => Some(given.forecast),
+        (None, Some(recorder)) => match recorder.forecast(&facts) {
+            Err(error) => {
+                forget_unbegun(begun, &ledger, &run);
+                return Err(error);
+            }
+            found => found?,
         },
+        (None, None) => None,
     };
     run.foretell(forecast);
     let trained = train(args, &mut run, &mut loader, &learner, &options, forecast);
     let (report, profile) = match trained {
-        Err(error) => return Err(forgotten(begun, &ledger, &run, error)),
+        Err(error) => {
+            if is_unread(&error) {
+                forget_unbegun(begun, &ledger, &run);
+            }
+            return Err(error);
+        }
         trained => trained?,
     };
     // Also of a part of the corpus, where no more was asked for.
@@ -391,13 +400,17 @@ fn train(
     Ok((report?, profile.transpose()?))
 }
 
-/// Removes the directory of a run that ended because its corpus could not be read from the beginning:
-/// the same command is the way on, and not --resume.
-fn forgotten(begun: Option<PathBuf>, ledger: &Path, run: &TrainingRun, error: Error) -> Error {
-    let is_unread = match error.downcast_ref() {
+/// Returns whether the corpus could not be read.
+fn is_unread(error: &Error) -> bool {
+    match error.downcast_ref() {
         Some(RunsError::Train(error)) => matches!(error, TrainError::Load(_)),
         _ => matches!(error.downcast_ref(), Some(TrainError::Load(_))),
-    };
+    }
+}
+
+/// Removes the directory of a run that ended before it learned anything: the same command is the way on,
+/// and not --resume.
+fn forget_unbegun(begun: Option<PathBuf>, ledger: &Path, run: &TrainingRun) {
     let position = run
         .store()
         .map(|store| Checkpoint::from_json(&store.checkpoint()));
@@ -408,11 +421,10 @@ fn forgotten(begun: Option<PathBuf>, ledger: &Path, run: &TrainingRun, error: Er
     };
     // What was skipped is listed nowhere else.
     let is_listed = fs::metadata(ledger).is_ok_and(|file| file.len() > 0);
-    if let Some(dir) = begun.filter(|_| is_unread && is_empty && !is_listed) {
+    if let Some(dir) = begun.filter(|_| is_empty && !is_listed) {
         // While the run has the lock, so that nobody else begins there. Its error is the one to tell.
         drop(fs::remove_dir_all(dir));
     }
-    error
 }
 
 /// Says at the beginning what the options leave out of every document; how much that is, the summary
