@@ -132,9 +132,9 @@ pub(crate) fn categories(
     Ok(found)
 }
 
-/// Says of values of a column that the model makes nothing of them.
+/// Says of values of a column that the model does not know them.
 pub(crate) fn unlearned(column: &str) -> String {
-    format!("values of `{column}` are none that the model has learned from, and say nothing to it")
+    format!("values of `{column}` are none that the model has learned from, and count as missing")
 }
 
 fn tell_target(target: &Target, path: &Path) {

@@ -52,29 +52,34 @@ impl Run {
         let batches = run.batches()?;
         let schedule = training.schedule(run.n_steps()?)?;
         let mut step = 0_u32;
-        let mut steps = Vec::new();
+        let path = folder.join("steps.jsonl");
+        let mut steps = Lines::create(&path)?;
         for epoch in 0..training.epochs {
             for (index, items) in batches.plan(epoch).iter().enumerate() {
                 let batch = batches.batch(epoch, index as u64, items);
                 let mut line = line(&batch)?;
                 line["epoch"] = epoch.into();
                 line["rate"] = schedule.rate(f64::from(step)).into();
-                steps.push(line);
+                steps.push(&line)?;
                 step += 1;
             }
         }
-        write_lines(&folder.join("steps.jsonl"), &steps)?;
+        steps.end()?;
         // Those of a run that learns all of them from these samples; nothing is hidden but what is guessed.
         let places = &run.parts.validation;
         let judged = SampleBatches::new(&run.work, places, &run.settings, run.objective())?;
         let items: Vec<usize> = (0..places.len()).collect();
-        let judged = items
-            .chunks(N_JUDGED)
-            .map(|items| line(&judged.batch(0, 0, items)));
-        let judged: Result<Vec<Value>, _> = judged.collect();
-        write_lines(&folder.join("validation.jsonl"), &judged?)?;
+        let path = folder.join("validation.jsonl");
+        let mut lines = Lines::create(&path)?;
+        for items in items.chunks(N_JUDGED) {
+            lines.push(&line(&judged.batch(0, 0, items))?)?;
+        }
+        lines.end()?;
         let truth = run.objective().truth(&run.work, places);
-        write_lines(&folder.join("distances.json"), &[json!(distances(&truth)?)])
+        let path = folder.join("distances.json");
+        let mut lines = Lines::create(&path)?;
+        lines.push(&json!(distances(&truth)?))?;
+        lines.end()
     }
 }
 
@@ -110,13 +115,26 @@ fn line(batch: &LearningBatch) -> Result<Value, MicrobesError> {
     }))
 }
 
-fn write_lines(path: &Path, lines: &[Value]) -> Result<(), MicrobesError> {
-    let write = || -> std::io::Result<()> {
-        let mut file = BufWriter::new(File::create(path)?);
-        for line in lines {
-            writeln!(file, "{line}")?;
-        }
-        file.flush()
-    };
-    Ok(write().map_err(RunError::file("write", path))?)
+/// A file with a value a line, each written as it comes: all batches of a run are far more than memory holds.
+struct Lines<'a> {
+    path: &'a Path,
+    file: BufWriter<File>,
+}
+
+impl<'a> Lines<'a> {
+    fn create(path: &'a Path) -> Result<Self, MicrobesError> {
+        let file = File::create(path).map_err(RunError::file("write", path))?;
+        let file = BufWriter::new(file);
+        Ok(Self { path, file })
+    }
+
+    fn push(&mut self, line: &Value) -> Result<(), MicrobesError> {
+        let written = writeln!(self.file, "{line}");
+        Ok(written.map_err(RunError::file("write", self.path))?)
+    }
+
+    fn end(mut self) -> Result<(), MicrobesError> {
+        let written = self.file.flush();
+        Ok(written.map_err(RunError::file("write", self.path))?)
+    }
 }

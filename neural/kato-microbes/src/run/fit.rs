@@ -46,8 +46,8 @@ impl Run {
     }
 
     /// Trains as [`train`](Self::train) does, as the first of replicas that are processes of their own:
-    /// the others [follow](Self::follow). `ended` waits for them, but for one that was silent for too long, if it is given
-    /// such; it tells the error of one of them, where there is any, rather than that it is gone.
+    /// the others [follow](Self::follow). `ended` waits for them, or ends them where it is given one that was silent for
+    /// too long; it tells the error of one of them, where there is any, rather than that it is gone.
     ///
     /// # Errors
     ///

@@ -55,9 +55,13 @@ fn started(at: &Path, arguments: &[&str]) -> Result<Child, Box<dyn std::error::E
 
 /// Begins a long pre-training, sends a signal to its second replica, and returns how it ended, and the replica.
 #[cfg(target_os = "linux")]
-fn signalled(signal: &str) -> Result<(std::process::Output, String), Box<dyn std::error::Error>> {
+fn signalled(
+    signal: &str,
+    silence_s: u32,
+) -> Result<(std::process::Output, String), Box<dyn std::error::Error>> {
     let folder = made()?;
     let at = folder.path();
+    let silence = format!("training.silence_s={silence_s}");
     let long = [
         "--processes",
         "--set",
@@ -65,7 +69,7 @@ fn signalled(signal: &str) -> Result<(std::process::Output, String), Box<dyn std
         "--set",
         "training.patience=1000",
         "--set",
-        "training.silence_s=4",
+        silence.as_str(),
     ];
     let mut child = started(at, &pretrain("killed", &long))?;
     // Its second replica, as soon as there is one.
@@ -89,7 +93,7 @@ fn signalled(signal: &str) -> Result<(std::process::Output, String), Box<dyn std
 #[cfg(target_os = "linux")]
 #[test]
 fn a_process_that_is_killed_ends_all_and_is_named() -> Done {
-    let (output, _) = signalled("-KILL")?;
+    let (output, _) = signalled("-KILL", 600)?;
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(
         stderr(&output).contains("replica 1 failed: signal: 9"),
@@ -102,7 +106,7 @@ fn a_process_that_is_killed_ends_all_and_is_named() -> Done {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_process_that_is_stopped_ends_all_after_the_limit_and_is_named() -> Done {
-    let (output, other) = signalled("-STOP")?;
+    let (output, other) = signalled("-STOP", 4)?;
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let said = stderr(&output);
     assert!(

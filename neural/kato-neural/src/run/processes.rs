@@ -134,7 +134,7 @@ impl ReplicaProcesses {
         }
     }
 
-    /// Waits until all have ended, but for one that was [silent](CollectiveError::Silent), which is ended.
+    /// Waits until all have ended. Where one was [silent](CollectiveError::Silent), all are ended.
     ///
     /// # Errors
     ///
@@ -143,9 +143,12 @@ impl ReplicaProcesses {
     pub fn finish(mut self, silent: Option<usize>) -> Result<(), ReplicaError> {
         let (mut failed, mut without_words) = (None, None);
         for (rank, child, _) in &mut self.children {
-            if Some(*rank) == silent {
-                // It may have ended by itself at last.
+            if silent.is_some() {
+                // All of them: another one may be stopped as well, and would be waited for without end. One that has
+                // ended by itself is none to be killed.
                 drop(child.kill());
+            }
+            if Some(*rank) == silent {
                 failed = Some(ReplicaError::Silent {
                     rank: *rank,
                     process: child.id(),

@@ -180,8 +180,8 @@ impl<T: Task> Trainer<T> {
         scaler.map_or(0, |scaler| scaler.state().n_skipped)
     }
 
-    /// Takes the whole state, to be written while training goes on. Where replicas have divided the
-    /// optimiser's state, it is asked for by [`fit`](Self::fit) on all of them.
+    /// Takes the state, to be written while training goes on. Where replicas have divided it, that is this one's
+    /// share alone, with weights of others that are no numbers: [`fit`](Self::fit) saves the whole.
     #[must_use]
     pub fn snapshot(&self) -> TrainerSnapshot {
         TrainerSnapshot::new(self.model(), &self.adam, self.place())

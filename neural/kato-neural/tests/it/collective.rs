@@ -1,8 +1,10 @@
 //! Replicas that are processes of their own, gone, missing, strangers, or of another run.
 
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -72,12 +74,18 @@ fn a_group_that_does_not_come_together_says_who_is_missing() {
     let missing = matches!(error, CollectiveError::Missing { n_missing: 2, .. });
     assert!(missing, "{error}");
     // Processes of another run are not let in.
-    let address = free_address();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let is_refused = AtomicBool::new(false);
     thread::scope(|scope| {
-        let first = scope
-            .spawn(move || TcpGroup::join(TcpOptions::new(address, 0, 2, 9).with_timeout(timeout)));
-        let options = TcpOptions::new(address, 1, 2, 8).with_timeout(timeout);
-        let other = TcpGroup::join(options).unwrap_err();
+        // The first one waits until the other has its answer, however late that comes.
+        let first = scope.spawn(|| {
+            let mut can_come = || !is_refused.load(Ordering::Relaxed);
+            TcpGroup::lead(&listener, TcpOptions::new(address, 0, 2, 9), &mut can_come)
+        });
+        let other = TcpGroup::join(TcpOptions::new(address, 1, 2, 8));
+        is_refused.store(true, Ordering::Relaxed);
+        let other = other.unwrap_err();
         let first = first.join().unwrap().unwrap_err();
         assert!(
             matches!(first, CollectiveError::Missing { n_missing: 1, .. }),
