@@ -242,10 +242,13 @@ fn to_add_to(store: &EmbeddedStore, index: StoreIndex, ratio: u64) -> Option<Sto
         n_written = n_written.saturating_add(n_patterns);
         n_kept -= 1;
     }
-    match units.get(n_kept.checked_sub(1)?) {
-        Some(_) if n_kept == units.len() => Some(index),
-        last => open_unit(store, last?.0).ok(),
-    }
+    let lower = match units.get(n_kept.checked_sub(1)?) {
+        Some(_) if n_kept == units.len() => return Some(index),
+        last => open_unit(store, last?.0).ok()?,
+    };
+    // Of fewer patterns fewer may be gone: it would be found out when all is written.
+    let is_worn = is_worn(store, &lower).unwrap_or(true);
+    (!is_worn).then_some(lower)
 }
 
 /// Writes the index of what a store holds beyond another, into a directory first, and returns its digest.

@@ -22,7 +22,12 @@ pub(crate) fn export(
     let mut patterns_written = 0;
     for pattern in patterns {
         let pattern = pattern?;
-        lines.push(&pattern, tombstones.get(&pattern.name))?;
+        let tombstone = tombstones.get(&pattern.name);
+        if tombstone == Some(Tombstone::Purged) {
+            // It was since the scan began.
+            continue;
+        }
+        lines.push(&pattern, tombstone)?;
         patterns_written += 1;
         if lines.bytes.len() >= CHUNK_BYTES {
             out.write_all(&lines.bytes)
