@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::ClientError;
 
-/// The numbers that a setting may be, whichever generation the server is of.
+/// The numbers that a setting may be, in every generation that has it.
 const RANGES: [(&str, f64, f64); 4] = [
     ("recall_threshold", 0.0, 1.0),
     ("max_predictions", 1.0, 10_000.0),
@@ -22,7 +22,10 @@ pub(crate) fn settings(
     generation: Option<KatoGeneration>,
 ) -> Result<(), ClientError> {
     for (field, least, most) in RANGES {
-        let Some(value) = config.get(field) else {
+        // A server without this setting passes over it.
+        let is_there = field != "vector_search_limit"
+            || generation.is_some_and(KatoGeneration::has_vector_settings);
+        let Some(value) = config.get(field).filter(|_| is_there) else {
             continue;
         };
         // What is no number the server refuses itself, by name.
@@ -106,6 +109,7 @@ mod tests {
                 newest,
                 Some("vector_search_limit"),
             ),
+            (json!({"vector_search_limit": 101}), all, None),
             (json!({"filter_pipeline": ["jaccard", "length"]}), all, None),
             (
                 json!({"filter_pipeline": ["jaccard", "length"]}),
