@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::ClientError;
 
-/// The numbers that a setting may be, whichever generation the server is of.
+/// The numbers that a setting may be, in every generation that has it and looks at it.
 const RANGES: [(&str, f64, f64); 4] = [
     ("recall_threshold", 0.0, 1.0),
     ("max_predictions", 1.0, 10_000.0),
@@ -21,8 +21,16 @@ pub(crate) fn settings(
     config: &Map<String, Value>,
     generation: Option<KatoGeneration>,
 ) -> Result<(), ClientError> {
+    // The oldest takes whatever a running session is given, which is how settings reach it that it drops
+    // of a new one.
+    let has_ranges = generation != Some(KatoGeneration::October2025);
     for (field, least, most) in RANGES {
-        let Some(value) = config.get(field) else {
+        // A server without this setting passes over it.
+        let is_checked = match field {
+            "vector_search_limit" => generation.is_some_and(KatoGeneration::has_vector_settings),
+            _ => has_ranges,
+        };
+        let Some(value) = config.get(field).filter(|_| is_checked) else {
             continue;
         };
         // What is no number the server refuses itself, by name.
@@ -101,11 +109,13 @@ mod tests {
             (json!({"max_predictions": 0}), None, Some("max_predictions")),
             (json!({"max_predictions": 10_000}), newest, None),
             (json!({"persistence": 101}), all, Some("persistence")),
+            (json!({"persistence": 101}), Some(G::October2025), None),
             (
                 json!({"vector_search_limit": 101}),
                 newest,
                 Some("vector_search_limit"),
             ),
+            (json!({"vector_search_limit": 101}), all, None),
             (json!({"filter_pipeline": ["jaccard", "length"]}), all, None),
             (
                 json!({"filter_pipeline": ["jaccard", "length"]}),

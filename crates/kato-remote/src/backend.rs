@@ -1,5 +1,6 @@
 //! A training backend that teaches the nodes of a server.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,7 +9,8 @@ use std::time::Duration;
 use kato_client::calls::Calls;
 use kato_client::{KatoClient, KatoClientBuilder, SessionOptions};
 use kato_learner::HierarchicalConceptLearner;
-use kato_model::RunName;
+use kato_model::naming::processor_id_in;
+use kato_model::{KatoGeneration, RunName};
 use kato_probe::Probe;
 use kato_scheduler::backend::WorkSize;
 use kato_scheduler::workers::ConnectionBudget;
@@ -236,11 +238,19 @@ pub(crate) fn node_ids(run: &RunName, nodes: &[String]) -> Vec<String> {
     nodes.iter().map(|node| run.node_id(node)).collect()
 }
 
-/// Returns a client of each node, over the connections of another.
+/// Returns a client of each node of a run, over the connections of another.
 pub(crate) fn clients(runtime: &Runtime, client: &KatoClient, ids: &[String]) -> Vec<KatoClient> {
     // A client that is dropped outside of the runtime could not close its session.
     let _inside = runtime.enter();
-    let options = |id: &String| SessionOptions::new(id).with_process_predictions(false);
+    // By the rules that change the most. What a server makes of an id is the node's alone as long as no other
+    // node of the run gets the same.
+    let kept_as = |id: &String| processor_id_in(KatoGeneration::V6, id, "");
+    let are_apart = ids.iter().map(kept_as).collect::<BTreeSet<String>>().len() == ids.len();
+    let options = |id: &String| {
+        SessionOptions::new(id)
+            .with_process_predictions(false)
+            .with_shared_node_id(are_apart)
+    };
     let ids = ids.iter();
     ids.map(|id| client.fork_with(options(id))).collect()
 }

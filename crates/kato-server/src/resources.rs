@@ -72,6 +72,12 @@ impl RequestResources {
         paid.is_ok()
     }
 
+    /// Forgets the parts of an answer that is written, so that those of the next one are not paid for
+    /// beside them.
+    pub(crate) fn forget_parts(&self) {
+        self.made_of.store(0, Ordering::Relaxed);
+    }
+
     /// Pays what is missing for so many bytes in all.
     fn pay(&self, all: usize) -> Result<(), BudgetError> {
         let more = all.saturating_sub(self.answer.bytes());

@@ -82,7 +82,7 @@ pub enum Error {
     )]
     OtherRules,
     /// The weights that are kept with the knowledge base cannot be used or written.
-    #[error("the weights in {} {reason}; remove the file to begin with the first ones", .path.display())]
+    #[error("the weights in {} {reason}", .path.display())]
     Weights {
         /// The file.
         path: PathBuf,

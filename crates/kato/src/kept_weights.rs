@@ -59,7 +59,12 @@ pub fn keep_weights(kb: &EmbeddedStore, weights: &Weights) -> Result<(), Error> 
             crc32fast::hash(body.as_bytes())
         )?;
         file.sync_all()?;
-        fs::rename(&new, &path)
+        fs::rename(&new, &path)?;
+        // Windows cannot flush a directory and does not need to.
+        match cfg!(unix) {
+            true => File::open(kb.dir())?.sync_all(),
+            false => Ok(()),
+        }
     };
     write().map_err(failed)
 }
@@ -67,18 +72,21 @@ pub fn keep_weights(kb: &EmbeddedStore, weights: &Weights) -> Result<(), Error> 
 /// Returns the weights that are kept with a knowledge base, or such as have learned nothing.
 pub(crate) fn kept_weights(kb: &EmbeddedStore) -> Result<Weights, Error> {
     let path = kb.dir().join(FILE);
+    let refused = |reason: String| {
+        let advice = "remove the file to begin with the first ones";
+        refused(&path, format!("{reason}; {advice}"))
+    };
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Weights::new()),
-        Err(error) => return Err(refused(&path, format!("cannot be read: {error}"))),
+        Err(error) => return Err(refused(format!("cannot be read: {error}"))),
     };
-    let kept = parse(&text).map_err(|reason| refused(&path, reason))?;
+    let kept = parse(&text).map_err(refused)?;
     if kept.nodes != kb.nodes() {
         let nodes = kept.nodes.join(", ");
-        return Err(refused(
-            &path,
-            format!("are those of a knowledge base with the nodes {nodes}"),
-        ));
+        return Err(refused(format!(
+            "are those of a knowledge base with the nodes {nodes}"
+        )));
     }
     Ok(kept.weights)
 }

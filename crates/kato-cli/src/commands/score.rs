@@ -91,15 +91,16 @@ fn run(args: &Args) -> Result<()> {
     if args.keep_weights {
         head = head.with_weights(Weights::new());
     }
-    let score = |(name, text): (String, String)| -> Result<Scored> {
-        let score = head.score(&text)?;
-        if args.keep_weights {
-            head.fit(&text)?;
-        }
+    let score = |(name, text): &(String, String)| -> Result<Scored> {
+        let (name, score) = (name.clone(), head.score(text)?);
         Ok(Scored { name, score })
     };
-    let texts: Vec<Scored> = texts.into_iter().map(score).collect::<Result<_>>()?;
+    let scored: Vec<Scored> = texts.iter().map(score).collect::<Result<_>>()?;
     if args.keep_weights {
+        // Afterwards, so that each is scored as without it.
+        for (_, text) in &texts {
+            head.fit(text)?;
+        }
         if *head.weights() == Weights::new() {
             bail!(
                 "--keep-weights: these texts hold nothing to fit weights to; what was kept before stays"
@@ -107,5 +108,5 @@ fn run(args: &Args) -> Result<()> {
         }
         kato::keep_weights(&args.kb.open_trained()?, head.weights())?;
     }
-    show(&ScoreView::new(texts, args.tokens), args.json)
+    show(&ScoreView::new(scored, args.tokens), args.json)
 }

@@ -9,13 +9,17 @@ use crate::disk::{BuildOptions, BuildReport, IndexFileError, StoreIndex, build, 
 /// than one for those of names.
 pub const LOADED_PATTERNS: u64 = 100_000;
 
+/// Patterns that are loaded or passed over at most where all of the index would be written again: seconds of
+/// every opening.
+const MOST_LOADED: u64 = 10 * LOADED_PATTERNS;
+
 /// Whether the index of a knowledge base is written by itself. Answers do not depend on it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum IndexPolicy {
     /// It is, where [`LOADED_PATTERNS`] or more would have to be loaded, or passed over, without it, and nobody
     /// else writes to the knowledge base. Where all of it would be written again, for what was forgotten, it is
-    /// only from the 16th part of its patterns on.
+    /// only from the 16th part of its patterns on, or from a million.
     #[default]
     Auto,
     /// It is not. One that is there is used.
@@ -67,7 +71,7 @@ fn n_deleted_beyond(store: &EmbeddedStore, known: &[ContentDigest]) -> u64 {
 /// Returns the number of patterns to load beside an index, or to pass over, from which on all of it is written
 /// again rather. Each takes some microseconds of every opening, and about as many of writing.
 fn most_beyond(index: &StoreIndex) -> u64 {
-    LOADED_PATTERNS.max(index.n_patterns() / 16)
+    (index.n_patterns() / 16).clamp(LOADED_PATTERNS, MOST_LOADED)
 }
 
 /// Returns whether patterns were deleted of what an index is of so that no other may add to it: one of them

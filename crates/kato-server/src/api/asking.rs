@@ -114,6 +114,8 @@ impl Asking {
             if let Err(refusal) = written {
                 lines.write_free(&self.line_of(refusal, app));
             }
+            // What the answer was made of is gone, and the next one is made of something else.
+            resources.forget_parts();
         };
         let (id, batch) = (&self.session_id, &self.batch);
         if let Err(error) = app.service.ask_batch(id, batch, piece, cancel, take) {

@@ -45,8 +45,13 @@ impl Service {
         batch: &QuestionBatch,
         cancel: &Cancel,
     ) -> Result<(), ServiceError> {
+        // Once for all of them, as their names may be long.
+        check_query(&NextQuery {
+            above: batch.above.clone(),
+            ..NextQuery::default()
+        })?;
         for question in &batch.questions {
-            check_query(&next_query(question, &batch.above))?;
+            check_query(&next_query(question))?;
         }
         let ground = self.ground(id, batch)?;
         if batch.questions.iter().any(|one| one.ask.is_of_head()) {
@@ -118,7 +123,7 @@ impl Service {
         self.ask_head(ground, cancel, |head| match question.ask {
             Asked::Score => Ok(BatchAnswer::Score(score(head, &history, cancel)?)),
             _ => {
-                let next = next_of(head, &next_query(question, &[]), &history, cancel)?;
+                let next = next_of(head, &next_query(question), &history, cancel)?;
                 Ok(BatchAnswer::Next(next))
             }
         })?
@@ -138,7 +143,7 @@ impl Service {
 }
 
 /// Returns what a question of a batch asks of the head, as a question of its own.
-fn next_query(question: &BatchQuestion, above: &[String]) -> NextQuery {
+fn next_query(question: &BatchQuestion) -> NextQuery {
     let default = NextQuery::default();
     NextQuery {
         // Predictions are bounded by the session's settings.
@@ -147,7 +152,6 @@ fn next_query(question: &BatchQuestion, above: &[String]) -> NextQuery {
             .filter(|_| question.ask.is_of_head())
             .unwrap_or(default.top),
         symbols: question.symbols.clone(),
-        above: above.to_vec(),
         ..default
     }
 }
