@@ -15,10 +15,13 @@ use super::{NextAsked, NextSymbol};
 pub struct AskBatchRequest {
     /// The questions.
     pub questions: Vec<BatchQuestion>,
-    /// Ids of the nodes above the session's, from the bottom up; 15 at most. Their patterns count
-    /// in what comes next and in scores.
+    /// Ids of the nodes above the session's, from the bottom up, each once; 15 at most. Their
+    /// patterns count in what comes next and in scores.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "schema", schemars(length(max = 15)))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(max = 15), extend("uniqueItems" = true))
+    )]
     pub above: Vec<String>,
 }
 
