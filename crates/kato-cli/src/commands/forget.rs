@@ -16,8 +16,7 @@ use kato_store::PatternStore;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::backend::Backend;
-use crate::exit::{bail_as, exit_code};
+use crate::exit::exit_code;
 use crate::indexing;
 use crate::inspect::{View, show};
 use crate::interrupt::stop_on_interrupt;
@@ -101,14 +100,6 @@ pub(crate) fn main(args: &Args) -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<()> {
-    let place = args.kb.dir.to_str().map(Backend::or_directory);
-    if !matches!(place, None | Some(Ok(Backend::Embedded(_)))) {
-        bail_as!(
-            Usage,
-            "documents are taken out of the knowledge base in a directory: a server and a MongoDB keep no counts to take back, so \
-             train again without them there"
-        );
-    }
     let run = TrainedRun::of(args.kb.open(Access::Write)?)?;
     let mut options = TrainingOptions::default();
     options.memory_budget =

@@ -246,7 +246,7 @@ fn a_knowledge_base_of_a_newer_format_is_refused_by_name() {
     let (code, message) = place.inspect_fails(&["--kb", "kb"]);
     assert_eq!(code, 6);
     assert!(
-        message.contains("has format version 99, and this version reads 4"),
+        message.contains("has format version 99, and this version reads 5"),
         "{message}"
     );
 }
