@@ -88,6 +88,8 @@ pub enum Error {
         path: PathBuf,
         /// What is wrong.
         reason: String,
+        /// What has happened.
+        kind: ErrorKind,
     },
     /// The question cannot be answered.
     #[error("{}", line(.0))]
@@ -240,7 +242,8 @@ impl Error {
             Self::Ask(error) => error.kind(),
             // It belongs to something else than what is here.
             Self::OtherTokenizer { .. } | Self::OtherRules => ErrorKind::OtherSettings,
-            Self::NotTrained(_) | Self::Weights { .. } => ErrorKind::Conflict,
+            Self::NotTrained(_) => ErrorKind::Conflict,
+            Self::Weights { kind, .. } => *kind,
             Self::Settings(error) => error.kind(),
             Self::Address { .. } => ErrorKind::InvalidArgument,
             Self::Tokenizer(error) => error.kind(),

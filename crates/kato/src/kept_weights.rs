@@ -1,9 +1,10 @@
 //! Weights of the head that were fitted on held-out text, kept in a file of the knowledge base.
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::{fs, io};
 
+use kato_advice::ErrorKind;
+use kato_columns::files::{FileError, read_sealed, sync, write_sealed};
 use kato_head::Weights;
 use kato_store::{EmbeddedStore, PatternStore};
 use serde::{Deserialize, Serialize};
@@ -37,51 +38,52 @@ struct Kept {
 /// [`Error::Weights`] when the file cannot be written.
 pub fn keep_weights(kb: &EmbeddedStore, weights: &Weights) -> Result<(), Error> {
     let path = kb.dir().join(FILE);
-    let failed = |error: io::Error| refused(&path, format!("cannot be written: {error}"));
+    let failed = |error| failed(&path, "cannot be written", "", error);
     if *weights == Weights::new() {
-        return match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
-            _ => Ok(()),
-        };
+        return remove(&path).map_err(failed);
     }
     let kept = Kept {
         format_version: FORMAT,
         nodes: kb.nodes().to_vec(),
         weights: weights.clone(),
     };
-    let body = serde_json::to_string(&kept).map_err(|error| failed(error.into()))?;
+    let body = serde_json::to_string(&kept)
+        .map_err(|error| failed(FileError::io("write", &path)(error.into())))?;
     let new = path.with_extension("json.tmp");
-    let write = || -> io::Result<()> {
-        let mut file = File::create(&new)?;
-        write!(
-            file,
-            "{body}\ncrc32 {:08x}\n",
-            crc32fast::hash(body.as_bytes())
-        )?;
-        file.sync_all()?;
-        fs::rename(&new, &path)?;
-        // Windows cannot flush a directory and does not need to.
-        match cfg!(unix) {
-            true => File::open(kb.dir())?.sync_all(),
-            false => Ok(()),
-        }
+    let write = || -> Result<(), FileError> {
+        // Of a process that ended in the middle.
+        remove(&new)?;
+        write_sealed(&new, &body)?;
+        fs::rename(&new, &path).map_err(FileError::io("write", &path))?;
+        sync(kb.dir())
     };
     write().map_err(failed)
+}
+
+/// Removes a file, if it is there.
+fn remove(path: &Path) -> Result<(), FileError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(FileError::io("remove", path)(error))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns the weights that are kept with a knowledge base, or such as have learned nothing.
 pub(crate) fn kept_weights(kb: &EmbeddedStore) -> Result<Weights, Error> {
     let path = kb.dir().join(FILE);
-    let refused = |reason: String| {
-        let advice = "remove the file to begin with the first ones";
-        refused(&path, format!("{reason}; {advice}"))
+    let body = match read_sealed(&path) {
+        Ok(Some(body)) => body,
+        Ok(None) => return Ok(Weights::new()),
+        Err(error) => return Err(failed(&path, "cannot be read", ADVICE, error)),
     };
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Weights::new()),
-        Err(error) => return Err(refused(format!("cannot be read: {error}"))),
+    let refused = |reason: String| Error::Weights {
+        path: path.clone(),
+        reason: format!("{reason}{ADVICE}"),
+        kind: ErrorKind::Conflict,
     };
-    let kept = parse(&text).map_err(refused)?;
+    let kept = parse(&body).map_err(refused)?;
     if kept.nodes != kb.nodes() {
         let nodes = kept.nodes.join(", ");
         return Err(refused(format!(
@@ -92,18 +94,12 @@ pub(crate) fn kept_weights(kb: &EmbeddedStore) -> Result<Weights, Error> {
 }
 
 /// Reads what the file holds, or says what is wrong with it.
-fn parse(text: &str) -> Result<Kept, String> {
-    let damaged = || "are damaged".to_owned();
-    let (body, checksum) = text.trim_end().rsplit_once('\n').ok_or_else(damaged)?;
-    let checksum = checksum.strip_prefix("crc32 ").ok_or_else(damaged)?;
-    if u32::from_str_radix(checksum, 16) != Ok(crc32fast::hash(body.as_bytes())) {
-        return Err(damaged());
-    }
+fn parse(body: &str) -> Result<Kept, String> {
     #[derive(Deserialize)]
     struct Version {
         format_version: u32,
     }
-    let version: Version = serde_json::from_str(body).map_err(|_| damaged())?;
+    let version: Version = serde_json::from_str(body).map_err(|_| "are damaged".to_owned())?;
     if version.format_version != FORMAT {
         return Err(format!(
             "have form {} and this program reads {FORMAT}",
@@ -113,7 +109,19 @@ fn parse(text: &str) -> Result<Kept, String> {
     serde_json::from_str(body).map_err(|error| format!("cannot be used: {error}"))
 }
 
-fn refused(path: &Path, reason: String) -> Error {
-    let path = PathBuf::from(path);
-    Error::Weights { path, reason }
+/// What to do about weights that cannot be used.
+const ADVICE: &str = "; remove the file to begin with the first ones";
+
+/// Says what a file of weights refuses, as the place is said already.
+fn failed(path: &Path, action: &str, advice: &str, error: FileError) -> Error {
+    let (reason, kind) = match error {
+        FileError::Io { source, .. } => (
+            format!("{action}: {source}"),
+            ErrorKind::of_io(source.kind()),
+        ),
+        _ => ("are damaged".to_owned(), ErrorKind::Conflict),
+    };
+    let reason = format!("{reason}{advice}");
+    let path = path.to_owned();
+    Error::Weights { path, reason, kind }
 }
