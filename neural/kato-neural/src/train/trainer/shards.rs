@@ -50,15 +50,15 @@ impl Shards {
             ranks[rows].fill(rank);
         }
         let places: Vec<(Place, usize)> = all.into_iter().zip(ranks).collect();
-        let by_id = places.iter().map(|(place, rank)| (place.id, *rank));
-        let by_id: HashMap<ParamId, usize> = by_id.collect();
-        let piece = |(id, n)| {
-            let rank = by_id[&id];
-            Piece { id, rank, n }
-        };
+        let pieces = places.iter().map(|(place, rank)| Piece {
+            id: place.id,
+            rank: *rank,
+            n: place.n_entries(),
+        });
+        let by_id: HashMap<ParamId, Piece> = pieces.map(|piece| (piece.id, piece)).collect();
         let stacks = task.stacks(model).into_iter();
         let layers = stacks.flat_map(|stack| stack.layers());
-        let blocks = layers.map(|layer| layer.pieces().map(piece).to_vec());
+        let blocks = layers.map(|layer| layer.ids().map(|id| by_id[&id]).to_vec());
         let blocks = DividedBlocks::new(collective, blocks.collect());
         Self {
             places,
