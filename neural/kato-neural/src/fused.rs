@@ -9,6 +9,7 @@ mod decoder;
 mod divided;
 mod encoder;
 mod layers;
+mod node;
 mod recomputed;
 pub(crate) mod tensors;
 mod workspace;

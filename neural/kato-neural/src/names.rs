@@ -14,6 +14,16 @@ pub(crate) struct Name {
     pub(crate) transposed: bool,
 }
 
+impl Name {
+    /// Returns PyTorch's shape of what the module keeps in such a one.
+    pub(crate) fn shape(&self, mut shape: Vec<usize>) -> Vec<usize> {
+        if self.transposed {
+            shape.reverse();
+        }
+        shape
+    }
+}
+
 impl Names {
     pub(crate) fn enter(&mut self, field: &str, container: &str) {
         self.path.push((field.to_owned(), container.to_owned()));

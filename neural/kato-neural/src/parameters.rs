@@ -100,12 +100,20 @@ pub(crate) fn collect_some<M: Module>(model: &M, which: &dyn Fn(&str) -> bool) -
     collector.tensors
 }
 
-/// A parameter's name, id and number of entries.
+/// A parameter's name, id and shape.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) name: String,
     pub(crate) id: ParamId,
-    pub(crate) n_entries: usize,
+    /// As in the file.
+    pub(crate) shape: Vec<usize>,
+}
+
+impl Place {
+    /// How many entries it has.
+    pub(crate) fn n_entries(&self) -> usize {
+        self.shape.iter().product()
+    }
 }
 
 /// Lists a model's floats, in the order of [`collect`].
@@ -121,10 +129,11 @@ pub(crate) fn places<M: Module>(model: &M) -> Vec<Place> {
         }
 
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            let name = self.0.current();
             self.1.push(Place {
-                name: self.0.current().text,
+                shape: name.shape(param.val().shape().to_vec()),
+                name: name.text,
                 id: param.id,
-                n_entries: param.val().shape().num_elements(),
             });
         }
     }
@@ -154,12 +163,9 @@ impl ModuleVisitor for Collector<'_> {
             return;
         }
         let tensor = param.val().without_autodiff();
-        let mut shape = tensor.shape().to_vec();
         // Only the shape is turned; numbers are turned where they are written, off the training
         // thread.
-        if name.transposed {
-            shape.reverse();
-        }
+        let shape = name.shape(tensor.shape().to_vec());
         let n: usize = shape.iter().product();
         let values = tensor.reshape([n]);
         let (name, transposed) = (name.text, name.transposed);

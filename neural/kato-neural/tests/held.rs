@@ -1,10 +1,5 @@
 //! What replicas hold that have divided a model: counted by every allocation of the process.
-#![expect(
-    unsafe_code,
-    reason = "an allocator that counts can be written in no other way"
-)]
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::error::Error;
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,33 +13,13 @@ use kato_neural::collective::{Collective, ThreadGroup};
 use kato_neural::layers::{Transformer, TransformerOptions, Valid};
 use kato_neural::train::{Loss, Share, Task, Trainer, TrainerOptions};
 use kato_neural::{Initializer, Pass};
-
-/// The system's allocator, and how many bytes are held through it.
-struct Meter;
-
-static HELD: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(0);
-/// Held between two steps.
-static AT_REST: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call goes to the system's allocator as it came; counting allocates nothing.
-unsafe impl GlobalAlloc for Meter {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let held = HELD.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        MOST.fetch_max(held, Ordering::Relaxed);
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        HELD.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
+use peak_alloc::PeakAlloc;
 
 #[global_allocator]
-static METER: Meter = Meter;
+static ALLOCATED: PeakAlloc = PeakAlloc;
+
+/// Held between two steps.
+static AT_REST: AtomicUsize = AtomicUsize::new(0);
 
 const WIDTH: usize = 32;
 const N_BLOCKS: usize = 96;
@@ -106,9 +81,8 @@ fn steps(member: ThreadGroup, sharded: bool) -> Result<usize, Failure> {
     trainer.step(1e-3, &[4])?;
     // From here on all is there that stays: the first step makes moments and workspaces.
     collective.gather(&[])?;
-    let held = HELD.load(Ordering::Relaxed);
-    MOST.store(held, Ordering::Relaxed);
-    AT_REST.store(held, Ordering::Relaxed);
+    ALLOCATED.reset_peak_usage();
+    AT_REST.store(ALLOCATED.current_usage(), Ordering::Relaxed);
     collective.gather(&[])?;
     for _ in 0..3 {
         trainer.step(1e-3, &[4])?;
@@ -119,7 +93,7 @@ fn steps(member: ThreadGroup, sharded: bool) -> Result<usize, Failure> {
 
 /// Bytes that a replica holds: at rest, the most within its steps, and those of a number for each parameter.
 fn held(sharded: bool) -> Result<[f64; 3], Failure> {
-    let before = HELD.load(Ordering::Relaxed);
+    let before = ALLOCATED.current_usage();
     let replicas = ThreadGroup::split(N_REPLICAS).into_iter();
     let replicas = replicas
         .map(|member| thread::spawn(move || steps(member, sharded)))
@@ -128,12 +102,10 @@ fn held(sharded: bool) -> Result<[f64; 3], Failure> {
     for replica in replicas {
         n_parameters = replica.join().map_err(|_| "a replica has panicked")??;
     }
-    let of_one = |counted: &AtomicUsize| {
-        let all = counted.load(Ordering::Relaxed) - before;
-        (all / N_REPLICAS) as f64
-    };
+    let of_one = |counted: usize| ((counted - before) / N_REPLICAS) as f64;
     let numbers = (size_of::<f32>() * n_parameters) as f64;
-    Ok([of_one(&AT_REST), of_one(&MOST), numbers])
+    let at_rest = AT_REST.load(Ordering::Relaxed);
+    Ok([of_one(at_rest), of_one(ALLOCATED.peak_usage()), numbers])
 }
 
 #[test]

@@ -1,12 +1,11 @@
 //! Writes down what another program needs to take the same pre-training as a run.
 
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::fs;
 use std::path::Path;
 
 use kato_neural::burn::tensor::Device;
 use kato_neural::checkpoint::write_weights;
-use kato_neural::run::{RunError, RunFolder};
+use kato_neural::run::{RunError, RunFolder, write_whole};
 use kato_neural::train::BatchSource;
 use serde_json::{Value, json};
 
@@ -46,60 +45,56 @@ impl Run {
                 expected,
             ));
         }
+        let places = &run.parts.validation;
+        let truth = run.objective().truth(&run.work, places);
+        let Some(truth) = distances(&truth) else {
+            let expected =
+                "the folder of a `pretrain`: only the course of such a run is written down";
+            let found = "a run that predicts a column";
+            return Err(MicrobesError::setting("RUN", &found, expected));
+        };
         fs::create_dir_all(folder).map_err(RunError::file("create", folder))?;
         let model = fresh_model(&run.settings, run.work.n_outputs(), &Device::flex());
         write_weights(&model, &folder.join("weights.safetensors"))?;
         let batches = run.batches()?;
         let schedule = training.schedule(run.n_steps()?)?;
-        let mut step = 0_u32;
-        let path = folder.join("steps.jsonl");
-        let mut steps = Lines::create(&path)?;
-        for epoch in 0..training.epochs {
-            for (index, items) in batches.plan(epoch).iter().enumerate() {
-                let batch = batches.batch(epoch, index as u64, items);
-                let mut line = line(&batch)?;
-                line["epoch"] = epoch.into();
-                line["rate"] = schedule.rate(f64::from(step)).into();
-                steps.push(&line)?;
-                step += 1;
+        // Each line as it comes: all batches of a run are far more than memory holds.
+        write_whole(&folder.join("steps.jsonl"), |out| {
+            let mut step = 0_u32;
+            for epoch in 0..training.epochs {
+                for (index, items) in batches.plan(epoch).iter().enumerate() {
+                    let mut line = line(&batches.batch(epoch, index as u64, items));
+                    line["epoch"] = epoch.into();
+                    line["rate"] = schedule.rate(f64::from(step)).into();
+                    writeln!(out, "{line}")?;
+                    step += 1;
+                }
             }
-        }
-        steps.end()?;
+            Ok(())
+        })?;
         // Those of a run that learns all of them from these samples; nothing is hidden but what is guessed.
-        let places = &run.parts.validation;
         let judged = SampleBatches::new(&run.work, places, &run.settings, run.objective())?;
         let items: Vec<usize> = (0..places.len()).collect();
-        let path = folder.join("validation.jsonl");
-        let mut lines = Lines::create(&path)?;
-        for items in items.chunks(N_JUDGED) {
-            lines.push(&line(&judged.batch(0, 0, items))?)?;
-        }
-        lines.end()?;
-        let truth = run.objective().truth(&run.work, places);
-        let path = folder.join("distances.json");
-        let mut lines = Lines::create(&path)?;
-        lines.push(&json!(distances(&truth)?))?;
-        lines.end()
+        write_whole(&folder.join("validation.jsonl"), |out| {
+            let mut chunks = items.chunks(N_JUDGED);
+            chunks.try_for_each(|items| writeln!(out, "{}", line(&judged.batch(0, 0, items))))
+        })?;
+        write_whole(&folder.join("distances.json"), |out| {
+            writeln!(out, "{}", json!(truth))
+        })?;
+        Ok(())
     }
 }
 
-fn distances(truth: &BatchTruth) -> Result<&[f32], MicrobesError> {
+fn distances(truth: &BatchTruth) -> Option<&[f32]> {
     match truth {
-        BatchTruth::Distances(distances) => Ok(distances),
-        _ => {
-            let expected =
-                "the folder of a `pretrain`: only the course of such a run is written down";
-            Err(MicrobesError::setting(
-                "RUN",
-                &"a run that predicts a column",
-                expected,
-            ))
-        }
+        BatchTruth::Distances(distances) => Some(distances),
+        _ => None,
     }
 }
 
 /// A batch as JSON.
-fn line(batch: &LearningBatch) -> Result<Value, MicrobesError> {
+fn line(batch: &LearningBatch) -> Value {
     let chunk = |chunk: &Chunk| {
         json!({
             "tokens": chunk.tokens, "lengths": chunk.lengths, "n_steps": chunk.n_steps,
@@ -109,32 +104,8 @@ fn line(batch: &LearningBatch) -> Result<Value, MicrobesError> {
     let samples = &batch.samples;
     let chunks: Vec<Value> = samples.chunks.iter().map(chunk).collect();
     let guesses: Vec<Value> = samples.guesses.iter().map(chunk).collect();
-    Ok(json!({
+    json!({
         "chunks": chunks, "guesses": guesses, "lengths": samples.lengths, "n_rows": samples.n_rows,
-        "places": samples.places, "abundances": samples.abundances, "distances": distances(&batch.truth)?,
-    }))
-}
-
-/// A file with a value a line, each written as it comes: all batches of a run are far more than memory holds.
-struct Lines<'a> {
-    path: &'a Path,
-    file: BufWriter<File>,
-}
-
-impl<'a> Lines<'a> {
-    fn create(path: &'a Path) -> Result<Self, MicrobesError> {
-        let file = File::create(path).map_err(RunError::file("write", path))?;
-        let file = BufWriter::new(file);
-        Ok(Self { path, file })
-    }
-
-    fn push(&mut self, line: &Value) -> Result<(), MicrobesError> {
-        let written = writeln!(self.file, "{line}");
-        Ok(written.map_err(RunError::file("write", self.path))?)
-    }
-
-    fn end(mut self) -> Result<(), MicrobesError> {
-        let written = self.file.flush();
-        Ok(written.map_err(RunError::file("write", self.path))?)
-    }
+        "places": samples.places, "abundances": samples.abundances, "distances": distances(&batch.truth),
+    })
 }

@@ -1,25 +1,17 @@
-//! A transformer block as one node, which keeps its input alone.
+//! A transformer block as one node, computed by the kernels.
 
-use burn::backend::autodiff::checkpoint::base::Checkpointer;
-use burn::backend::autodiff::checkpoint::strategy::NoCheckpointing;
-use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
-use burn::backend::{Autodiff, Flex};
+use burn::backend::Flex;
 use burn::tensor::Tensor;
 use kato_kernels::{
     BlockGradients, BlockInput, BlockOptions, BlockWeights, Draw, Pass as Direction,
     TransformerBlock,
 };
 
-use super::divided::{BlockRun, DividedBlock, divided};
-use super::tensors::{Values, contiguous, parted, slice, tensor, tracked, values};
+use super::divided::{DividedBlock, divided};
+use super::node::{BlockRun, N_TENSORS, node};
+use super::tensors::{Values, contiguous, slice, tensor, values};
 use super::workspace::Lease;
 use super::{Form, Pool};
-
-/// Tensors of a block.
-pub(super) const N_TENSORS: usize = 12;
-/// The rows, and they.
-pub(super) const N_PARENTS: usize = N_TENSORS + 1;
 
 /// What a block runs over.
 pub(crate) struct BlockCall<'a> {
@@ -38,26 +30,12 @@ pub(crate) fn block(
     form: Form,
 ) -> Tensor<3> {
     let shape = rows.dims();
-    let run = |rows, weights| Run::new(call, shape, rows, weights);
+    let run = |rows| Run::new(call, shape, rows);
     if form == Form::Plain {
-        let run = run(values(rows), weights.map(values).into());
-        return Tensor::from_primitive::<Flex>(run.forward());
+        let output = run(values(rows)).forward(&weights.map(values));
+        return Tensor::from_primitive::<Flex>(output);
     }
-    let parents = [tracked(rows)].into_iter().chain(weights.map(tracked));
-    let (numbers, guards) = parted(parents);
-    // Laid out once; tensors that are so already are shared and not copied.
-    let mut numbers = numbers.into_iter().map(contiguous);
-    let rows = numbers.next().expect("the rows are first");
-    let run = run(rows, numbers.collect());
-    let prepared = BlockBackward.prepare::<NoCheckpointing>(guards);
-    let output = match prepared.compute_bound().stateful() {
-        OpsKind::Tracked(prepared) => {
-            let output = run.forward();
-            prepared.finish(run, output)
-        }
-        OpsKind::UnTracked(prepared) => prepared.finish(run.forward()),
-    };
-    Tensor::from_primitive::<Autodiff<Flex>>(output)
+    node(rows, weights, run)
 }
 
 /// Computes a block whose weights replicas have divided.
@@ -67,10 +45,10 @@ pub(crate) fn divided_block(
     block: DividedBlock,
 ) -> Tensor<3> {
     let shape = rows.dims();
-    divided(block, rows, |rows| Run::new(call, shape, rows, Vec::new()))
+    divided(block, rows, |rows| Run::new(call, shape, rows))
 }
 
-/// A block's numbers: all that its way back needs, which computes the block anew.
+/// All that a block's way back needs beside its weights: it computes the block anew.
 #[derive(Debug, Clone)]
 struct Run {
     /// A workspace is taken for each direction and given back at once: blocks of a stack take turns
@@ -81,26 +59,41 @@ struct Run {
     draw: Option<(Draw, u32)>,
     shape: [usize; 3],
     rows: Values,
-    weights: Vec<Values>,
 }
 
 impl BlockRun for Run {
-    fn with_weights(&self, weights: Vec<Values>) -> Self {
-        Self {
-            weights,
-            ..self.clone()
-        }
+    /// The way back packs the weights once more, in its own layout.
+    fn forward(&self, weights: &[Values]) -> Values {
+        let mut output = vec![0.0; self.shape.iter().product()];
+        self.packed(weights, Direction::Inference)
+            .get()
+            .forward(self.input(), &mut output)
+            .expect("the caller has checked the batch");
+        tensor(output, self.shape)
     }
 
-    fn output(&self) -> Values {
-        self.forward()
-    }
-
-    fn gradients(&self, upstream: Values) -> (Option<Values>, Vec<Values>) {
-        let (rows, buffers) = self.backward(slice(&upstream));
+    fn backward(
+        &self,
+        weights: &[Values],
+        upstream: Values,
+    ) -> (Option<Values>, Vec<Option<Values>>) {
+        let upstream = contiguous(upstream);
+        // Written whole, padding too, which has no gradient.
+        let mut rows = vec![0.0; self.shape.iter().product()];
+        let lengths = weights.iter().map(|weight| slice(weight).len());
+        let mut buffers: Vec<Vec<f32>> = lengths.map(|n| vec![0.0; n]).collect();
+        self.packed(weights, Direction::Training)
+            .get()
+            .backward(
+                self.input(),
+                slice(&upstream),
+                &mut rows,
+                &mut gradients(&mut buffers),
+            )
+            .expect("the way back of its own pass");
         let flat = |buffer: Vec<f32>| {
             let n = buffer.len();
-            tensor(buffer, [n])
+            Some(tensor(buffer, [n]))
         };
         let weights = buffers.into_iter().map(flat).collect();
         (Some(tensor(rows, self.shape)), weights)
@@ -108,7 +101,7 @@ impl BlockRun for Run {
 }
 
 impl Run {
-    fn new(call: &BlockCall<'_>, shape: [usize; 3], rows: Values, weights: Vec<Values>) -> Self {
+    fn new(call: &BlockCall<'_>, shape: [usize; 3], rows: Values) -> Self {
         Self {
             pool: call.pool.clone(),
             options: call.options,
@@ -116,48 +109,19 @@ impl Run {
             lengths: call.lengths.to_vec(),
             draw: call.draw,
             shape,
-            rows,
-            weights,
+            rows: contiguous(rows),
         }
     }
 
-    /// Runs forward. The way back packs the weights once more, in its own layout.
-    fn forward(&self) -> Values {
-        let mut output = vec![0.0; self.shape.iter().product()];
-        self.packed(Direction::Inference)
-            .get()
-            .forward(self.input(), &mut output)
-            .expect("the caller has checked the batch");
-        tensor(output, self.shape)
-    }
-
-    /// Computes the gradients of the rows, and of the weights in their order.
-    fn backward(&self, upstream: &[f32]) -> (Vec<f32>, Vec<Vec<f32>>) {
-        // Written whole, padding too, which has no gradient.
-        let mut rows = vec![0.0; self.shape.iter().product()];
-        let lengths = self.weights.iter().map(|weight| slice(weight).len());
-        let mut buffers: Vec<Vec<f32>> = lengths.map(|n| vec![0.0; n]).collect();
-        self.packed(Direction::Training)
-            .get()
-            .backward(
-                self.input(),
-                upstream,
-                &mut rows,
-                &mut gradients(&mut buffers),
-            )
-            .expect("the way back of its own pass");
-        (rows, buffers)
-    }
-
     /// Takes a workspace, and packs the weights into it.
-    fn packed(&self, direction: Direction) -> Lease<TransformerBlock> {
+    fn packed(&self, tensors: &[Values], direction: Direction) -> Lease<TransformerBlock> {
         let mut lease = self.pool.take(
             |block| *block.options() == self.options,
             || TransformerBlock::new(self.options).expect("options of a stack that exists"),
         );
         lease
             .get()
-            .pack(&weights(&self.weights), direction)
+            .pack(&weights(tensors), direction)
             .expect("weights of a stack that exists");
         lease
     }
@@ -222,28 +186,5 @@ fn gradients(buffers: &mut [Vec<f32>]) -> BlockGradients<'_> {
         up_bias,
         down,
         down_bias,
-    }
-}
-
-#[derive(Debug)]
-struct BlockBackward;
-
-impl Backward<Flex, N_PARENTS> for BlockBackward {
-    type State = Run;
-
-    fn backward(self, ops: Ops<Run, N_PARENTS>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let upstream = contiguous(grads.consume::<Flex>(&ops.node));
-        let run = ops.state;
-        let (rows, buffers) = run.backward(slice(&upstream));
-        // The first block of a model may stand on a constant.
-        if let Some(node) = &ops.parents[0] {
-            grads.register::<Flex>(node.id, tensor(rows, run.shape));
-        }
-        for (node, buffer) in ops.parents[1..].iter().zip(buffers) {
-            if let Some(node) = node {
-                let n = buffer.len();
-                grads.register::<Flex>(node.id, tensor(buffer, [n]));
-            }
-        }
     }
 }

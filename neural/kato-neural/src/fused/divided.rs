@@ -1,6 +1,5 @@
 //! A block whose weights replicas have divided, as one node: they are gathered for each direction.
 
-use std::fmt::Debug;
 use std::marker::PhantomData;
 use std::sync::{Arc, Weak};
 
@@ -11,18 +10,9 @@ use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::{Autodiff, Flex};
 use burn::tensor::Tensor;
 
+use super::node::BlockRun;
 use super::tensors::{Values, contiguous, parted, tracked};
 use crate::divided::DividedBlocks;
-
-/// A block's rows, and what computes it from them and from its weights.
-pub(super) trait BlockRun: Clone + Debug + Send + 'static {
-    /// Puts the weights in, in the kernels' order.
-    fn with_weights(&self, weights: Vec<Values>) -> Self;
-    /// Runs forward.
-    fn output(&self) -> Values;
-    /// Computes the gradients of rows and weights.
-    fn gradients(&self, upstream: Values) -> (Option<Values>, Vec<Values>);
-}
 
 /// One of the blocks that are divided.
 #[derive(Debug, Clone)]
@@ -38,6 +28,10 @@ impl DividedBlock {
     fn blocks(&self) -> Arc<DividedBlocks> {
         let blocks = self.blocks.upgrade();
         blocks.expect("the trainer has them as long as its step runs")
+    }
+
+    fn weights(&self) -> Vec<Values> {
+        self.blocks().weights(self.number)
     }
 }
 
@@ -55,14 +49,11 @@ pub(super) fn divided<R: BlockRun>(
     };
     let (numbers, guards) = parted::<1>([tracked(rows)]);
     let numbers = numbers.into_iter().map(contiguous).next();
-    let state = State {
-        run: run(numbers.expect("the rows are all")),
-        block,
-    };
+    let run = run(numbers.expect("the rows are all"));
     let prepared = DividedBackward(PhantomData).prepare::<NoCheckpointing>(guards);
-    let output = state.with_weights().output();
+    let output = contiguous(run.forward(&block.weights()));
     let output = match prepared.compute_bound().stateful() {
-        OpsKind::Tracked(prepared) => prepared.finish(state, output),
+        OpsKind::Tracked(prepared) => prepared.finish((run, block), output),
         OpsKind::UnTracked(prepared) => prepared.finish(output),
     };
     let output = Tensor::from_primitive::<Autodiff<Flex>>(output);
@@ -73,32 +64,21 @@ pub(super) fn divided<R: BlockRun>(
     }
 }
 
-#[derive(Debug, Clone)]
-struct State<R> {
-    /// Without weights.
-    run: R,
-    block: DividedBlock,
-}
-
-impl<R: BlockRun> State<R> {
-    fn with_weights(&self) -> R {
-        let blocks = self.block.blocks();
-        self.run.with_weights(blocks.weights(self.block.number))
-    }
-}
-
 #[derive(Debug)]
 struct DividedBackward<R>(PhantomData<fn() -> R>);
 
 impl<R: BlockRun> Backward<Flex, 1> for DividedBackward<R> {
-    type State = State<R>;
+    type State = (R, DividedBlock);
 
-    fn backward(self, ops: Ops<State<R>, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
+    fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
         let upstream = contiguous(grads.consume::<Flex>(&ops.node));
-        let state = ops.state;
-        let (rows, weights) = state.with_weights().gradients(upstream);
-        if state.block.learns {
-            state.block.blocks().add(state.block.number, weights);
+        let (run, block) = ops.state;
+        let (rows, weights) = run.backward(&block.weights(), upstream);
+        if block.learns {
+            let all = weights
+                .into_iter()
+                .map(|weight| contiguous(weight.expect("a block uses all its tensors")));
+            block.blocks().add(block.number, all.collect());
         }
         if let Some((node, rows)) = ops.parents[0].as_ref().zip(rows) {
             grads.register::<Flex>(node.id, rows);

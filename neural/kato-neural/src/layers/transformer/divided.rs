@@ -37,28 +37,22 @@ impl Division {
 }
 
 impl TransformerLayer {
-    /// Ids and numbers of entries of its tensors, in the kernels' order.
-    pub(crate) fn pieces(&self) -> [(ParamId, usize); 12] {
+    /// Ids of its tensors, in the kernels' order.
+    pub(crate) const fn ids(&self) -> [ParamId; 12] {
         let attention = &self.self_attn;
-        let n = |shape: &[usize]| shape.iter().product();
-        macro_rules! piece {
-            ($param:expr) => {
-                ($param.id, n(&$param.val().shape().to_vec()))
-            };
-        }
         [
-            piece!(self.norm1.weight),
-            piece!(self.norm1.bias),
-            piece!(attention.in_proj_weight),
-            piece!(attention.in_proj_bias),
-            piece!(attention.out_proj.weight),
-            piece!(attention.out_proj.bias),
-            piece!(self.norm2.weight),
-            piece!(self.norm2.bias),
-            piece!(self.linear1.weight),
-            piece!(self.linear1.bias),
-            piece!(self.linear2.weight),
-            piece!(self.linear2.bias),
+            self.norm1.weight.id,
+            self.norm1.bias.id,
+            attention.in_proj_weight.id,
+            attention.in_proj_bias.id,
+            attention.out_proj.weight.id,
+            attention.out_proj.bias.id,
+            self.norm2.weight.id,
+            self.norm2.bias.id,
+            self.linear1.weight.id,
+            self.linear1.bias.id,
+            self.linear2.weight.id,
+            self.linear2.bias.id,
         ]
     }
 }

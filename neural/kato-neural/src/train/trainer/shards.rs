@@ -20,7 +20,7 @@ use crate::train::parts::shares;
 #[derive(Debug, Clone)]
 pub(super) struct Shards {
     /// All parameters of the model, in its order, and whose they are.
-    places: Vec<(Place, usize)>,
+    pub(super) places: Vec<(Place, usize)>,
     pub(super) blocks: Arc<DividedBlocks>,
     /// Parameters of the blocks.
     pub(super) divided: HashSet<ParamId>,
@@ -44,21 +44,21 @@ impl Shards {
         collective: Arc<dyn Collective>,
     ) -> Self {
         let all = places(model);
-        let sizes: Vec<usize> = all.iter().map(|place| place.n_entries).collect();
+        let sizes: Vec<usize> = all.iter().map(Place::n_entries).collect();
         let mut ranks = vec![0; all.len()];
         for (rank, rows) in shares(&sizes, 0, sizes.iter().sum(), collective.n_ranks()) {
             ranks[rows].fill(rank);
         }
         let places: Vec<(Place, usize)> = all.into_iter().zip(ranks).collect();
-        let by_id = places.iter().map(|(place, rank)| (place.id, *rank));
-        let by_id: HashMap<ParamId, usize> = by_id.collect();
-        let piece = |(id, n)| {
-            let rank = by_id[&id];
-            Piece { id, rank, n }
-        };
+        let pieces = places.iter().map(|(place, rank)| Piece {
+            id: place.id,
+            rank: *rank,
+            n: place.n_entries(),
+        });
+        let by_id: HashMap<ParamId, Piece> = pieces.map(|piece| (piece.id, piece)).collect();
         let stacks = task.stacks(model).into_iter();
         let layers = stacks.flat_map(|stack| stack.layers());
-        let blocks = layers.map(|layer| layer.pieces().map(piece).to_vec());
+        let blocks = layers.map(|layer| layer.ids().map(|id| by_id[&id]).to_vec());
         let blocks = DividedBlocks::new(collective, blocks.collect());
         Self {
             places,
@@ -72,6 +72,12 @@ impl Shards {
     pub(super) fn of(&self, rank: usize) -> BTreeSet<String> {
         let own = self.places.iter().filter(|&&(_, owner)| owner == rank);
         own.map(|(place, _)| place.name.clone()).collect()
+    }
+
+    /// Parameters of the blocks, or those outside of them, and whose they are.
+    fn places(&self, in_blocks: bool) -> impl Iterator<Item = &(Place, usize)> {
+        let places = self.places.iter();
+        places.filter(move |(place, _)| self.divided.contains(&place.id) == in_blocks)
     }
 
     /// Parameters of blocks that another replica has.
@@ -106,17 +112,15 @@ impl<T: Task> Trainer<T> {
         let Some(shards) = &self.shards else {
             return Ok(());
         };
-        let outside = |place: &Place| !shards.divided.contains(&place.id);
-        let all = self.owned(&outside);
-        let mine = all.iter().filter(|(_, rank)| *rank == self.rank());
-        let mine: Vec<f32> = mine.flat_map(|(tensor, _)| tensor.entries()).collect();
+        let own = self.own(shards.places(false));
+        let mine: Vec<f32> = own.iter().flat_map(NamedTensor::entries).collect();
         let said = self.exchange(|collective| gather_f32(collective, &mine))?;
         let mut said: Vec<&[f32]> = said.iter().map(Vec::as_slice).collect();
         let mut arrays = Arrays::new();
-        for (tensor, rank) in &all {
-            let parts = said[*rank].split_at_checked(tensor.n_entries());
+        for (place, rank) in shards.places(false) {
+            let parts = said[*rank].split_at_checked(place.n_entries());
             let (part, rest) = parts.ok_or_else(|| self.too_few(*rank))?;
-            arrays.insert(tensor.name.clone(), (tensor.shape.clone(), part.to_vec()));
+            arrays.insert(place.name.clone(), (place.shape.clone(), part.to_vec()));
             said[*rank] = rest;
         }
         self.assign(arrays)
@@ -137,19 +141,18 @@ impl<T: Task> Trainer<T> {
         }
         let takes = everywhere || self.rank() == 0;
         let mut arrays = Arrays::new();
-        for (tensor, rank) in self.owned(&|place| shards.divided.contains(&place.id)) {
-            let mine = match rank == self.rank() {
-                true => tensor.entries(),
-                false => Vec::new(),
-            };
+        let mut own = self.own(shards.places(true)).into_iter();
+        for &(ref place, rank) in shards.places(true) {
+            let mine = (rank == self.rank()).then(|| own.next()).flatten();
+            let mine = mine.map(|tensor| tensor.entries()).unwrap_or_default();
             // One after another: who does not take them holds one at a time.
             let said = self.exchange(|collective| gather_f32(collective, &mine))?;
             let entries = said.into_iter().nth(rank).unwrap_or_default();
-            if entries.len() != tensor.n_entries() {
+            if entries.len() != place.n_entries() {
                 return Err(self.too_few(rank));
             }
             if takes && rank != self.rank() {
-                arrays.insert(tensor.name, (tensor.shape, entries));
+                arrays.insert(place.name.clone(), (place.shape.clone(), entries));
             }
         }
         self.assign(arrays)?;
@@ -166,21 +169,16 @@ impl<T: Task> Trainer<T> {
         Ok(())
     }
 
-    /// Some of the model's tensors, and whose they are.
-    fn owned(&self, which: &dyn Fn(&Place) -> bool) -> Vec<(NamedTensor, usize)> {
-        let places = self.shards.iter().flat_map(|shards| &shards.places);
-        let chosen: BTreeMap<&str, usize> = places
-            .filter(|(place, _)| which(place))
-            .map(|(place, rank)| (place.name.as_str(), *rank))
-            .collect();
-        let tensors = collect_some(self.model(), &|name| chosen.contains_key(name));
-        let tensors = tensors.into_iter();
-        tensors
-            .map(|tensor| {
-                let rank = chosen[tensor.name.as_str()];
-                (tensor, rank)
-            })
-            .collect()
+    /// This replica's own of some parameters, in the model's order. Those of others are not looked at: emptied ones
+    /// would be laid out.
+    pub(super) fn own<'p>(
+        &self,
+        places: impl IntoIterator<Item = &'p (Place, usize)>,
+    ) -> Vec<NamedTensor> {
+        let places = places.into_iter();
+        let own = places.filter(|(_, owner)| *owner == self.rank());
+        let own: HashSet<&str> = own.map(|(place, _)| place.name.as_str()).collect();
+        collect_some(self.model(), &|name| own.contains(name))
     }
 
     /// Returns the moments of all replicas to the first one, for a checkpoint from which any number of them can go
@@ -204,7 +202,7 @@ impl<T: Task> Trainer<T> {
             if both.is_empty() || self.rank() > 0 || *rank == 0 {
                 continue;
             }
-            let n = place.n_entries;
+            let n = place.n_entries();
             if both.len() != 2 * n {
                 return Err(self.too_few(*rank));
             }

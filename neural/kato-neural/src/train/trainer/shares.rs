@@ -6,7 +6,6 @@ use super::Trainer;
 use crate::Error;
 use crate::checkpoint::{CheckpointWriter, FileEntry, TrainerSnapshot, Unfinished, write_files};
 use crate::collective::CollectiveError;
-use crate::parameters::collect_some;
 use crate::train::Task;
 
 impl<T: Task> Trainer<T> {
@@ -24,9 +23,8 @@ impl<T: Task> Trainer<T> {
         let Some(shards) = &self.shards else {
             return Ok(());
         };
-        let (rank, own) = (self.rank(), shards.of(self.rank()));
-        let weights = collect_some(self.model(), &|name| own.contains(name));
-        let snapshot = TrainerSnapshot::of(weights, &self.adam, self.place());
+        let rank = self.rank();
+        let snapshot = TrainerSnapshot::of(self.own(&shards.places), &self.adam, self.place());
         let snapshot = if best { snapshot.as_best() } else { snapshot };
         let begun = writer.filter(|_| rank == 0).map(|writer| {
             // What waits there is older, and must not take the place of this one.
