@@ -129,8 +129,6 @@ impl RequestResources {
 pub(crate) struct AnswerBuffer<'a> {
     bytes: Vec<u8>,
     resources: &'a RequestResources,
-    /// Bytes of the share that are those of something else.
-    reserved: usize,
     refused: Option<BudgetError>,
 }
 
@@ -140,7 +138,6 @@ impl<'a> AnswerBuffer<'a> {
         Self {
             bytes: Vec::new(),
             resources,
-            reserved: 0,
             refused: None,
         }
     }
@@ -151,7 +148,6 @@ impl<'a> AnswerBuffer<'a> {
         value: &T,
     ) -> Result<Result<(), AnswerMemoryError>, serde_json::Error> {
         let before = self.bytes.len();
-        self.reserved = self.resources.made_of.load(Ordering::Relaxed);
         self.refused = None;
         let written = serde_json::to_writer(&mut *self, value);
         if written.is_err() {
@@ -183,7 +179,8 @@ impl io::Write for AnswerBuffer<'_> {
             // By a quarter rather than to the double: the spare room is charged as well.
             let capacity = needed.saturating_add(needed / 4);
             // Small answers are free, see `charge_answer`.
-            let total = self.reserved.saturating_add(capacity);
+            let made_of = self.resources.made_of.load(Ordering::Relaxed);
+            let total = made_of.saturating_add(capacity);
             let share = &self.resources.answer;
             let more = match capacity > SMALL {
                 true => total.saturating_sub(share.bytes()),

@@ -267,6 +267,17 @@ pub struct NextQuery {
     pub fit: bool,
 }
 
+impl NextQuery {
+    /// Most symbols that are listed.
+    pub const MAX_TOP: usize = 1000;
+
+    /// Most symbols that are asked for by name.
+    pub const MAX_SYMBOLS: usize = 100;
+
+    /// Most nodes above the session's.
+    pub const MAX_ABOVE: usize = 15;
+}
+
 impl Default for NextQuery {
     fn default() -> Self {
         Self {

@@ -81,18 +81,6 @@ const fn is_outdated(version: u64) -> bool {
     version < FORMAT_VERSION && version != LATER_VERSION
 }
 
-/// Reads a header and its version, whichever that is; `None` if there is none.
-fn read_version(path: &Path) -> Result<Option<(Value, u64)>, CountsError> {
-    let Some(body) = read_sealed(path)? else {
-        return Ok(None);
-    };
-    let damaged = |reason: &str| CountsError::damaged(path, reason);
-    let value: Value = serde_json::from_str(&body).map_err(|_| damaged("it is not JSON"))?;
-    let version = value["format_version"].as_u64();
-    let version = version.ok_or_else(|| damaged("it has no format version"))?;
-    Ok(Some((value, version)))
-}
-
 impl Header {
     /// Writes the header and flushes it.
     pub(super) fn write(&self, dir: &Path) -> Result<(), CountsError> {
@@ -103,10 +91,15 @@ impl Header {
     /// Reads the header of counts; `None` if there are none, or none that are read any more.
     pub(super) fn read(dir: &Path) -> Result<Option<Self>, CountsError> {
         let path = dir.join(HEADER);
-        let Some((value, found)) = read_version(&path)? else {
+        let Some(body) = read_sealed(&path)? else {
             return Ok(None);
         };
         let damaged = |reason: String| CountsError::damaged(&path, reason);
+        let value: Value =
+            serde_json::from_str(&body).map_err(|_| damaged("it is not JSON".to_owned()))?;
+        let found = value["format_version"]
+            .as_u64()
+            .ok_or_else(|| damaged("it has no format version".to_owned()))?;
         if found > FORMAT_VERSION {
             return Err(CountsError::Version {
                 path,

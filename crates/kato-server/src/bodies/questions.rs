@@ -2,21 +2,13 @@
 
 use axum::http::HeaderMap;
 use kato_model::Event;
+use kato_service::answer::NextQuery;
 use kato_service::answer::asking::{Asked, BatchQuestion, QuestionBatch};
 
 use super::{at_most_items, fast_path, finish, is_json, read};
 use crate::compat::json::{Json, Text};
 use crate::compat::validate::{Check, Fault, as_integer};
 use crate::refusal::Refusal;
-
-/// Predictions or symbols that one question lists at most.
-const MAX_TOP: usize = 1000;
-
-/// Symbols that one question names at most.
-const MAX_SYMBOLS: usize = 100;
-
-/// Nodes above the session's at most.
-const MAX_ABOVE: usize = 15;
 
 const NO_QUESTION: Fault = Fault {
     kind: "enum",
@@ -46,7 +38,7 @@ pub(crate) fn batch(headers: &HeaderMap, body: &[u8]) -> Result<QuestionBatch, R
         });
         batch.questions = questions.into_iter().flatten().collect();
         batch.above = check.field(map, "above", |check, value| {
-            at_most_items(check, value, MAX_ABOVE);
+            at_most_items(check, value, NextQuery::MAX_ABOVE);
             check.strings(value)
         });
     }
@@ -55,9 +47,10 @@ pub(crate) fn batch(headers: &HeaderMap, body: &[u8]) -> Result<QuestionBatch, R
 
 fn is_within_bounds(batch: &QuestionBatch) -> bool {
     let mut questions = batch.questions.iter();
-    batch.above.len() <= MAX_ABOVE
+    batch.above.len() <= NextQuery::MAX_ABOVE
         && questions.all(|question| {
-            question.top.is_none_or(|top| top <= MAX_TOP) && question.symbols.len() <= MAX_SYMBOLS
+            question.top.is_none_or(|top| top <= NextQuery::MAX_TOP)
+                && question.symbols.len() <= NextQuery::MAX_SYMBOLS
         })
 }
 
@@ -79,7 +72,7 @@ fn check_question(check: &mut Check, map: &[(Text, Json)]) -> BatchQuestion {
         let top = check.optional(value, |check, value| {
             let top = as_integer(value).ok();
             let top = top.and_then(|top| usize::try_from(top).ok());
-            let top = top.filter(|top| *top <= MAX_TOP);
+            let top = top.filter(|top| *top <= NextQuery::MAX_TOP);
             if top.is_none() {
                 check.fault(NO_TOP, value);
             }
@@ -88,7 +81,7 @@ fn check_question(check: &mut Check, map: &[(Text, Json)]) -> BatchQuestion {
         top.flatten()
     });
     let symbols = check.field(map, "symbols", |check, value| {
-        at_most_items(check, value, MAX_SYMBOLS);
+        at_most_items(check, value, NextQuery::MAX_SYMBOLS);
         check.strings(value)
     });
     BatchQuestion {

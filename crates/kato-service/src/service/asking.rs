@@ -10,7 +10,7 @@ use kato_prediction::{Cancel, Cancelled};
 
 use super::Service;
 use super::batch::sorted;
-use super::next::{answer, check_query};
+use super::next::{answer, check_above, check_query};
 use super::work::predict;
 use crate::ServiceError;
 use crate::answer::asking::{Asked, BatchAnswer, BatchQuestion, QuestionBatch, ScoreAnswer};
@@ -46,10 +46,7 @@ impl Service {
         cancel: &Cancel,
     ) -> Result<(), ServiceError> {
         // Once for all of them, as their names may be long.
-        check_query(&NextQuery {
-            above: batch.above.clone(),
-            ..NextQuery::default()
-        })?;
+        check_above(&batch.above)?;
         for question in &batch.questions {
             check_query(&next_query(question))?;
         }

@@ -12,15 +12,6 @@ use crate::answer::{AskedSymbol, NextAnswer, NextLevel, NextQuery};
 use crate::heads::{Listing, bytes_of_listing};
 use crate::node::LoadedNode;
 
-/// Most symbols that are listed.
-const MAX_TOP: usize = 1000;
-
-/// Most symbols that are asked for by name.
-const MAX_SYMBOLS: usize = 100;
-
-/// Most levels above the session's node.
-const MAX_ABOVE: usize = 15;
-
 /// Most patterns that are named for a count.
 const MAX_PATTERNS: usize = 100;
 
@@ -122,14 +113,23 @@ impl Service {
 
 /// Refuses a question that asks for more than there may be.
 pub(super) fn check_query(query: &NextQuery) -> Result<(), ServiceError> {
-    check("symbols that may come next", query.top, MAX_TOP)?;
-    check("symbols by name", query.symbols.len(), MAX_SYMBOLS)?;
-    check("levels above a node", query.above.len(), MAX_ABOVE)?;
+    check("symbols that may come next", query.top, NextQuery::MAX_TOP)?;
+    check(
+        "symbols by name",
+        query.symbols.len(),
+        NextQuery::MAX_SYMBOLS,
+    )?;
+    check_above(&query.above)?;
     check("patterns for a count", query.patterns, MAX_PATTERNS)?;
     if query.explain && query.patterns > 0 {
         check("symbols with patterns", query.symbols.len(), MAX_NAMED)?;
     }
     Ok(())
+}
+
+/// Refuses more levels above a node than there may be.
+pub(super) fn check_above(above: &[String]) -> Result<(), ServiceError> {
+    check("levels above a node", above.len(), NextQuery::MAX_ABOVE)
 }
 
 /// Refuses more than there may be.

@@ -1,5 +1,7 @@
 //! Taking lessons back: counts that are learned with a minus, as one commit.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use kato_model::batch::BatchSymbol;
 use kato_model::{Attributes, LearnBatch, PatternName};
 use serde_json::Value;
@@ -119,24 +121,21 @@ impl EmbeddedStore {
         let tombstones = next.manifest.tombstones.get(node_idx);
         let is_purged = |name| tombstones.and_then(|it| it.get(name)) == Some(Tombstone::Purged);
         let segments = next.segments.iter().zip(taken);
-        let found = on_each(segments, |(segment, taken)| {
-            let mut found = Vec::new();
+        let held: Vec<AtomicU64> = names.iter().map(|_| AtomicU64::new(0)).collect();
+        on_each(segments, |(segment, taken)| {
             taken.find(segment, node_idx, &names, |idx, record| {
                 let extras = record.extras().ok_or_else(|| segment.corrupt_block())?;
                 if !extras.tells_content_alone() {
                     return Err(refused(idx, UNKNOWN_REST));
                 }
-                found.push((idx, record.frequency));
+                // The sum is the same in whichever order, also where it stops at the largest number.
+                let more = |held: u64| Some(held.saturating_add(record.frequency));
+                let _ = held[idx].fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
                 Ok(())
-            })?;
-            Ok(found)
+            })
         })?;
-        let mut held = vec![0_u64; patterns.len()];
-        for (idx, frequency) in found.into_iter().flatten() {
-            held[idx] = held[idx].saturating_add(frequency);
-        }
         let mut remaining = Vec::with_capacity(held.len());
-        for (idx, held) in held.into_iter().enumerate() {
+        for (idx, held) in held.into_iter().map(AtomicU64::into_inner).enumerate() {
             // All of it went, and nobody has learned it since.
             if held == 0 && is_purged(&names[idx]) {
                 remaining.push(0);
