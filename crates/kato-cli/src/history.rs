@@ -13,7 +13,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use kato_loader::StreamingDatasetLoader;
+use kato_loader::CorpusIdentity;
 use kato_planner::Forecast;
 use kato_runs::manifest::CorpusDigest;
 use kato_scheduler::RunConfiguration;
@@ -117,14 +117,13 @@ pub(crate) struct RunFacts {
 }
 
 impl RunFacts {
-    /// Returns the facts of a run over all of a loader's corpus, into a directory.
+    /// Returns the facts of a run over all of a corpus, into a directory.
     pub(crate) fn new(
         configuration: &RunConfiguration,
-        loader: &StreamingDatasetLoader,
+        identity: &CorpusIdentity,
         sources: &[PathBuf],
         memory_bytes: u64,
     ) -> Self {
-        let identity = loader.identity();
         let sizes = identity.files().into_iter().map(|file| file.size);
         let names = sources.iter().map(|source| source.display().to_string());
         let names: Vec<String> = names.collect();
@@ -136,7 +135,7 @@ impl RunFacts {
                 true => "the text of this repository, or of the run".to_owned(),
                 false => names.join(" "),
             },
-            fingerprint: CorpusDigest::from_identity(&identity).digest,
+            fingerprint: CorpusDigest::from_identity(identity).digest,
             corpus_bytes: sizes.sum(),
             workers: None,
             configuration: configuration.to_json(),

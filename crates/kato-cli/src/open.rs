@@ -67,13 +67,25 @@ pub(crate) fn index_first(store: &EmbeddedStore, max_memory: Option<usize>) {
 ///
 /// As [`open`].
 pub(crate) fn open_head(kb: &DirectoryArgs, options: HeadOptions) -> Result<TextHead> {
-    let store = kb.open_trained()?;
+    open_head_of(kb, Arc::new(kb.open_trained()?), options)
+}
+
+/// Opens the head of the store of a knowledge base, as [`open_head`].
+///
+/// # Errors
+///
+/// As [`open`].
+pub(crate) fn open_head_of(
+    kb: &DirectoryArgs,
+    store: Arc<EmbeddedStore>,
+    options: HeadOptions,
+) -> Result<TextHead> {
     let line = format!(
         "counting the patterns of {}; where the counts can be kept beside it, it opens at once the next time",
         kb.dir.display()
     );
     patiently(kb, &line, || {
-        OpenOptions::new().open_head_of(Arc::new(store), options)
+        OpenOptions::new().open_head_of(store, options)
     })
 }
 

@@ -156,13 +156,12 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
     let truth = args.kb.as_deref().map(run_record).transpose()?;
     let is_sampled = args.from_run.is_empty();
     let asked = asked(args);
-    let mut facts = None;
-    let (calibration, observed, corpus) = match is_sampled {
-        true => from_sample(args, &learner, &mut facts, stop)?,
+    let (calibration, observed, corpus, facts) = match is_sampled {
+        true => from_sample(args, &learner, stop)?,
         false => {
             let calibration = from_runs(&args.from_run)?;
             let observed = Observed::of_runs(&calibration);
-            (calibration, observed, None)
+            (calibration, observed, None, None)
         }
     };
     let Some(target) = asked.or(corpus) else {
@@ -259,13 +258,12 @@ fn named(sources: &[PathBuf]) -> String {
     names.collect::<Vec<_>>().join(" ")
 }
 
-/// Looks at the corpus, and also returns its size as far as it is known.
+/// Looks at the corpus, and also returns its size as far as it is known, and what the run is known by.
 fn from_sample(
     args: &Args,
     learner: &HierarchicalConceptLearner,
-    facts: &mut Option<RunFacts>,
     stop: &StopSignal,
-) -> Result<(Calibration, Observed, Option<Target>)> {
+) -> Result<(Calibration, Observed, Option<Target>, Option<RunFacts>)> {
     let sources = match args.sources.is_empty() {
         false => args.sources.clone(),
         true => repository::own_text(),
@@ -273,14 +271,6 @@ fn from_sample(
     if sources.is_empty() {
         bail!("this copy of the program has no text of its own: name a source");
     }
-    let loader = args.source.resolve(&sources)?.loader()?;
-    let configuration = RunConfiguration::from_learner(learner);
-    *facts = Some(RunFacts {
-        backend: args.engine.backend(),
-        workers: Some(workers(args)),
-        is_part: args.source.reads_a_part(),
-        ..RunFacts::new(&configuration, &loader, &args.sources, memory(args))
-    });
     let wish = Wish {
         documents: args.look_at,
         time: args.time,
@@ -290,10 +280,23 @@ fn from_sample(
     };
     let mut meter = Meter::new(args.quiet);
     let looked = look_at(&args.source, &sources, learner, wish, stop, &mut meter)?;
+    let configuration = RunConfiguration::from_learner(learner);
+    let facts = RunFacts {
+        backend: args.engine.backend(),
+        workers: Some(workers(args)),
+        is_part: args.source.reads_a_part(),
+        ..RunFacts::new(
+            &configuration,
+            &looked.identity,
+            &args.sources,
+            memory(args),
+        )
+    };
     let observed = Observed::of_sample(&looked.sample, looked.whole_corpus);
     Ok((
         Calibration::from_sample(&looked.sample),
         observed,
         looked.size,
+        Some(facts),
     ))
 }

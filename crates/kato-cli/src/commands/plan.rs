@@ -338,9 +338,6 @@ impl Drawn {
         stop: &StopSignal,
     ) -> Result<Self> {
         // Before the order in which pilots are drawn: a run has its own.
-        let in_order = args.source.resolve(sources)?.loader()?;
-        let configuration = RunConfiguration::from_learner(learner);
-        let facts = RunFacts::new(&configuration, &in_order, sources, args.memory());
         let unordered = args.source.clone();
         // Standard input can be read once and in its own order only.
         let is_stdin = sources.iter().any(|source| source.as_os_str() == "-");
@@ -372,6 +369,11 @@ impl Drawn {
             }
             false => look_at(&unordered, sources, learner, wish, stop, &mut meter)?,
         };
+        // The run reads standard input, and not that file.
+        let of_stdin = is_stdin.then(|| loader.identity());
+        let identity = of_stdin.as_ref().unwrap_or(&looked.identity);
+        let configuration = RunConfiguration::from_learner(learner);
+        let facts = RunFacts::new(&configuration, identity, sources, args.memory());
         let of_corpus = looked.size.and_then(|size| size.text_bytes);
         let of_corpus = of_corpus.filter(|_| !is_stdin).map(|bytes| bytes as f64);
         Ok(Self {

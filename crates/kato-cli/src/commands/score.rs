@@ -8,6 +8,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use kato::head::Weights;
@@ -18,7 +19,7 @@ use crate::head::{ScoreView, Scored};
 use crate::inspect::show;
 use crate::knowledge_base::DirectoryArgs;
 use crate::numbers::ngram_order;
-use crate::open::open_head;
+use crate::open::open_head_of;
 use crate::text_file::read_text;
 
 /// Says how surprising texts are: perplexity, bits for each token, and the most surprising tokens.
@@ -87,7 +88,8 @@ fn run(args: &Args) -> Result<()> {
     }
     let mut options = HeadOptions::default().with_order(args.order);
     options.levels = args.levels;
-    let mut head = open_head(&args.kb, options)?;
+    let store = Arc::new(args.kb.open_trained()?);
+    let mut head = open_head_of(&args.kb, Arc::clone(&store), options)?;
     if args.keep_weights {
         head = head.with_weights(Weights::new());
     }
@@ -106,7 +108,7 @@ fn run(args: &Args) -> Result<()> {
                 "--keep-weights: these texts hold nothing to fit weights to; what was kept before stays"
             );
         }
-        kato::keep_weights(&args.kb.open_trained()?, head.weights())?;
+        kato::keep_weights(&store, head.weights())?;
     }
     show(&ScoreView::new(scored, args.tokens), args.json)
 }

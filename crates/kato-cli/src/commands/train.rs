@@ -454,7 +454,12 @@ fn facts(
     configuration: &RunConfiguration,
     loader: &StreamingDatasetLoader,
 ) -> RunFacts {
-    let facts = RunFacts::new(configuration, loader, &args.sources, args.memory());
+    let facts = RunFacts::new(
+        configuration,
+        &loader.identity(),
+        &args.sources,
+        args.memory(),
+    );
     let facts = match exactly(args.workers) {
         Some(workers) => facts.with_workers(workers),
         None => facts,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 use kato_estimator::{CorpusSample, Target};
 use kato_learner::HierarchicalConceptLearner;
-use kato_loader::StreamingDatasetLoader;
+use kato_loader::{CorpusIdentity, StreamingDatasetLoader};
 use kato_scheduler::StopSignal;
 
 use super::sample::{Look, sample};
@@ -43,6 +43,8 @@ pub(crate) struct LookedAt {
     pub(crate) whole_corpus: bool,
     /// How large all of the corpus is; `None` where it does not tell.
     pub(crate) size: Option<Target>,
+    /// What the corpus is, in the order of the run.
+    pub(crate) identity: CorpusIdentity,
 }
 
 /// Looks at a corpus, in random order where it is not small.
@@ -62,6 +64,8 @@ pub(crate) fn look_at(
     let is_stdin = sources.iter().any(|source| source.as_os_str() == "-");
     let mut source = source.clone();
     let mut loader = source.resolve(sources)?.loader()?;
+    // Before the order in which documents are drawn: a run has its own.
+    let identity = loader.identity();
     let is_all_asked_for = !wish.is_of_other_size && wish.documents.is_none();
     let small = SMALL * threads().get() as u64;
     let is_small = loader.total_bytes().is_some_and(|bytes| bytes <= small);
@@ -96,6 +100,7 @@ pub(crate) fn look_at(
         sample,
         whole_corpus,
         size,
+        identity,
     })
 }
 
