@@ -1,6 +1,6 @@
-//! The parts of `kato evaluate`: progress, and the report as a table.
+//! The parts of `kato evaluate`: progress in words, and the report as a table.
 
 mod progress;
 mod table;
 
-pub(crate) use progress::EvaluationReporter;
+pub(crate) use progress::facts;

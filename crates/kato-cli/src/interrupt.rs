@@ -143,9 +143,13 @@ pub(crate) fn on_interrupt(
     });
 }
 
-/// Makes the first signal stop work that keeps nothing.
-pub(crate) fn stop_on_interrupt(stop: StopSignal) {
-    on_interrupt("stopping", "interrupted", move || stop.stop());
+/// Returns a signal that the first one of the system sets, for work that keeps nothing.
+#[must_use]
+pub(crate) fn stop_on_interrupt() -> StopSignal {
+    let stop = StopSignal::default();
+    let stopped = stop.clone();
+    on_interrupt("stopping", "interrupted", move || stopped.stop());
+    stop
 }
 
 /// Returns a flag that the first signal sets, for work that removes what it made when it is

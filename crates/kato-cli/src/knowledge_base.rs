@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
-use clap::error::{Error, ErrorKind};
+use clap::error::ErrorKind;
 use kato_model::RunName;
 use kato_mongodb::MongoStore;
 use kato_store::embedded::{DamagePolicy, EmbeddedOptions};
@@ -15,6 +15,7 @@ use kato_store::{EmbeddedStore, PatternStore};
 use crate::backend::{Backend, warn_of_recovery};
 use crate::exit::bail_as;
 use crate::patience::patiently;
+use crate::program;
 use crate::writable::is_no_directory;
 
 /// The access that a command needs.
@@ -136,12 +137,9 @@ pub(crate) struct KnowledgeBaseArgs {
 }
 
 impl KnowledgeBaseArgs {
-    /// Refuses what cannot be opened.
-    ///
-    /// # Errors
-    ///
-    /// A wrong usage, with what to say instead.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    /// Ends the program with wrong usage of a command, and what to say instead, where this cannot be
+    /// opened.
+    pub(crate) fn check(&self, command: &str) {
         let text = match (&self.kb, &self.run) {
             (Backend::Kato(_), _) => "what a server knows is asked for at the server",
             (Backend::Mongodb(_), None) => {
@@ -153,9 +151,11 @@ impl KnowledgeBaseArgs {
             (Backend::Mongodb(_), _) if self.damage.go_back => {
                 "--go-back is for a directory: a MongoDB has no commit before the newest one"
             }
-            _ => return Ok(()),
+            _ => return,
         };
-        Err(Error::raw(ErrorKind::ArgumentConflict, format!("{text}\n")))
+        program::subcommand(command)
+            .error(ErrorKind::ArgumentConflict, format!("{text}\n"))
+            .exit();
     }
 
     /// Returns the directory, if it is one.

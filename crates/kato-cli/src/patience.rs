@@ -32,17 +32,46 @@ fn tell(line: &str, done: &Receiver<()>) {
     if done.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
         return;
     }
-    let spinner = ProgressBar::new_spinner().with_message(line.to_owned());
-    if !spinner.is_hidden() && !is_for_machines() {
-        spinner.enable_steady_tick(Duration::from_millis(100));
-        let _ = done.recv();
-        spinner.finish_and_clear();
-    } else {
+    let spinner = Spinner::new(line.to_owned());
+    if spinner.0.is_hidden() {
         say(line);
-        let _ = done.recv();
     }
+    let _ = done.recv();
+    drop(spinner);
     let took = HumanDuration(start.elapsed());
     say(format_args!("done in {took}"));
+}
+
+/// A spinner on standard error, for work of which nobody can tell how much is done; machines are shown none.
+///
+/// It goes when it is dropped: an error stands on a line of its own.
+#[derive(Debug)]
+pub(crate) struct Spinner(ProgressBar);
+
+impl Spinner {
+    /// Shows a spinner beside a line.
+    pub(crate) fn new(line: String) -> Self {
+        let spinner = match is_for_machines() {
+            true => ProgressBar::hidden(),
+            false => ProgressBar::new_spinner(),
+        };
+        let spinner = spinner.with_message(line);
+        if !spinner.is_hidden() {
+            spinner.enable_steady_tick(Duration::from_millis(100));
+        }
+        Self(spinner)
+    }
+
+    /// Shows another line.
+    pub(crate) fn say(&self, line: String) {
+        self.0.set_message(line);
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
 }
 
 /// A watch over work that gives signs of going on: a silence is told, with what is waited for.

@@ -14,7 +14,7 @@ use crate::commands::{
     generate, hardware, history, index, inspect, man, next, plan, predict, retire, runs, salvage,
     score, serve, trace, train, tune,
 };
-use crate::exit::{EXIT_CODES, failed};
+use crate::exit::{EXIT_CODES, exit_code, failed};
 use crate::logging::LogArgs;
 #[cfg(feature = "cluster")]
 use crate::source;
@@ -114,38 +114,40 @@ impl Program {
     fn run(self) -> ExitCode {
         let is_server = matches!(self.command, Command::Serve(_));
         self.log.start(is_server);
-        match self.command {
-            Command::Train(mut args) => train::main(&mut args),
-            Command::Inspect(args) => inspect::main(&args),
-            Command::Index(args) => index::main(&args),
-            Command::Salvage(args) => salvage::main(&args),
-            Command::Predict(args) => predict::main(&args),
-            Command::Generate(args) => generate::main(&args),
-            Command::Next(args) => next::main(&args),
-            Command::Score(args) => score::main(&args),
-            Command::Count(args) => count::main(&args),
-            Command::Trace(args) => trace::main(&args),
-            Command::Evaluate(args) => evaluate::main(&args),
-            Command::Serve(args) => serve::main(&args),
+        let outcome = match self.command {
+            // Those that end in ways of their own.
+            Command::Train(mut args) => return train::main(&mut args),
+            Command::Serve(args) => return serve::main(&args),
+            Command::Inspect(args) => inspect::run(&args),
+            Command::Index(args) => index::run(&args),
+            Command::Salvage(args) => salvage::run(&args),
+            Command::Predict(args) => predict::run(&args),
+            Command::Generate(args) => generate::run(&args),
+            Command::Next(args) => next::run(&args),
+            Command::Score(args) => score::run(&args),
+            Command::Count(args) => count::run(&args),
+            Command::Trace(args) => trace::run(&args),
+            Command::Evaluate(args) => evaluate::run(&args),
             #[cfg(feature = "cluster")]
-            Command::Cluster(args) => cluster::main(&args),
-            Command::Datasets(mut args) => datasets::main(&mut args),
-            Command::Runs(args) => runs::main(&args),
-            Command::Analyze(args) => analyze::main(&args),
-            Command::Cleanup(args) => cleanup::main(&args),
-            Command::Retire(args) => retire::main(&args),
-            Command::Purge(args) => retire::purge_main(&args),
-            Command::Forget(args) => forget::main(&args),
-            Command::Estimate(mut args) => estimate::main(&mut args),
-            Command::Plan(mut args) => plan::main(&mut args),
-            Command::Tune(mut args) => tune::main(&mut args),
-            Command::History(args) => history::main(&args),
-            Command::Hardware(args) => hardware::main(&args),
-            Command::Bench(args) => bench::main(&args),
-            Command::Corpus(args) => corpus::main(&args),
-            Command::Completions(args) => completions::main(&args),
-            Command::Man(args) => man::main(&args),
-        }
+            Command::Cluster(args) => cluster::run(&args),
+            Command::Datasets(mut args) => datasets::run(&mut args),
+            Command::Runs(args) => runs::run(&args),
+            Command::Analyze(args) => analyze::run(&args),
+            Command::Cleanup(args) => cleanup::run(&args),
+            Command::Retire(args) => retire::run(&args),
+            Command::Purge(args) => retire::purge(&args),
+            Command::Forget(args) => forget::run(&args),
+            Command::Estimate(mut args) => estimate::run(&mut args),
+            Command::Plan(mut args) => plan::run(&mut args),
+            Command::Tune(mut args) => tune::run(&mut args),
+            Command::History(args) => history::run(&args),
+            Command::Hardware(args) => hardware::run(&args),
+            Command::Bench(args) => bench::run(&args),
+            Command::Corpus(args) => corpus::run(&args),
+            Command::Completions(args) => completions::run(&args),
+            Command::Man(args) => man::run(&args),
+        };
+        exit_code(outcome)
     }
 }
 

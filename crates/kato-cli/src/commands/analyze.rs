@@ -9,17 +9,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
-use indicatif::ProgressBar;
 use kato_evaluation::analysis::{Snapshot, SnapshotComparison, SnapshotOptions};
 
-use crate::exit::exit_code;
 use crate::inspect::show;
 use crate::knowledge_base::{Access, KnowledgeBaseArgs};
-use crate::program;
+use crate::patience::Spinner;
 use crate::text_file::read_text;
 use crate::writable::check_file;
 
@@ -69,35 +65,26 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Runs `kato analyze` and returns its exit code.
-pub(crate) fn main(args: &Args) -> ExitCode {
-    // A comparison opens no knowledge base, so the options of one are not checked.
-    if args.compare.is_none() {
-        let checked = args.knowledge_base.check();
-        checked.unwrap_or_else(|error| error.format(&mut program::subcommand("analyze")).exit());
-    }
-    exit_code(run(args))
-}
-
 /// Takes a snapshot, or compares two.
-fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     if let Some([before, after]) = args.compare.as_deref() {
         let comparison = SnapshotComparison::new(&read(before)?, &read(after)?);
         return show(&comparison, args.json);
     }
+    // A comparison opens no knowledge base, so the options of one are not checked.
+    args.knowledge_base.check("analyze");
     if let Some(file) = &args.snapshot {
         check_file("--snapshot", file)?;
     }
     let store = args.knowledge_base.open(Access::Read)?;
     let reading = format!("reading {}", args.knowledge_base);
-    let spinner = ProgressBar::new_spinner().with_message(reading);
-    spinner.enable_steady_tick(Duration::from_millis(100));
+    let spinner = Spinner::new(reading);
     let mut options = SnapshotOptions::default();
     options.top = args.top;
     options.pairs = args.pairs;
     options.seed = args.seed;
     let snapshot = Snapshot::from_store(store.as_ref(), &options)?;
-    spinner.finish_and_clear();
+    drop(spinner);
     if let Some(file) = &args.snapshot {
         let json = serde_json::to_string(&snapshot)? + "\n";
         fs::write(file, json).with_context(|| format!("cannot write {}", file.display()))?;

@@ -8,14 +8,12 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
 use kato_learner::HierarchicalConceptLearner;
-use kato_scheduler::{StopSignal, WorkDistribution};
+use kato_scheduler::WorkDistribution;
 
 use crate::bench_workers::{Bench, MeasuredBackend, Table};
-use crate::exit::exit_code;
 use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
 use crate::{machine, repository};
@@ -79,17 +77,11 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Runs `kato bench` and returns its exit code.
-pub(crate) fn main(args: &Args) -> ExitCode {
-    let stop = StopSignal::default();
-    exit_code(run(args, &stop))
-}
-
 /// Measures all backends and shows the table.
-fn run(args: &Args, stop: &StopSignal) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     // From here on Ctrl-C ends a measurement in an orderly way, which removes its run from the
     // backend.
-    stop_on_interrupt(stop.clone());
+    let stop = stop_on_interrupt();
     let inputs = match args.inputs.is_empty() {
         true => repository::own_text(),
         false => args.inputs.clone(),
@@ -103,7 +95,7 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
         inputs,
         documents: args.max_documents,
         distribution: args.distribution,
-        stop: stop.clone(),
+        stop,
     };
     let table = Table::measure(&bench, &args.backends, &args.workers, args.repeat)?;
     show(&table, args.json)

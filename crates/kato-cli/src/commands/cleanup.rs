@@ -7,7 +7,6 @@
 //! ```
 
 use std::io::Write;
-use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::ValueEnum;
@@ -16,13 +15,11 @@ use kato_evaluation::analysis::{CleanupOptions, CleanupPlan};
 
 use crate::analysis::Cleanup;
 use crate::consent::agreed;
-use crate::exit::exit_code;
 use crate::indexing;
 use crate::inspect::show;
 use crate::knowledge_base::{Access, KnowledgeBaseArgs};
 use crate::numbers::counted;
 use crate::output::{stdout, unless_reader_gone};
-use crate::program;
 
 /// Forgets the patterns of a knowledge base that were learned less often than --threshold, in one
 /// commit.
@@ -74,15 +71,9 @@ enum Policy {
     Cascade,
 }
 
-/// Runs `kato cleanup` and returns its exit code.
-pub(crate) fn main(args: &Args) -> ExitCode {
-    let checked = args.knowledge_base.check();
-    checked.unwrap_or_else(|error| error.format(&mut program::subcommand("cleanup")).exit());
-    exit_code(run(args))
-}
-
 /// Plans a clean-up, shows it, and applies it if the user agrees.
-fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
+    args.knowledge_base.check("cleanup");
     // A clean-up holds the store for writing from the plan on, so that nothing is learned meanwhile
     // which the plan has not seen. A dry run only reads, also while a training writes.
     let access = if args.dry_run {

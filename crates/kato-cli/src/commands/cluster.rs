@@ -16,7 +16,6 @@ mod planning;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,7 +30,7 @@ use self::answers::answer_to;
 use self::forecast::ForecastArgs;
 use self::planning::{ExtendArgs, PlanArgs};
 use crate::byte_size::ByteSize;
-use crate::exit::{CommandError, bail_as, exit_code};
+use crate::exit::{CommandError, bail_as};
 use crate::interrupt::on_interrupt;
 use crate::output::stdout;
 use crate::source::SourceArgs;
@@ -179,13 +178,8 @@ enum Command {
     },
 }
 
-/// Runs `kato cluster` and returns its exit code.
-pub(crate) fn main(args: &Args) -> ExitCode {
-    exit_code(run(args))
-}
-
 /// Runs a subcommand and shows its answer.
-fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     if let Command::Forecast(wanted) = &args.command {
         return forecast::run(wanted, args.json);
     }

@@ -5,11 +5,10 @@
 //! ```
 
 use std::io::Write;
-use std::process::ExitCode;
 
+use anyhow::Result;
 use clap_complete::Shell;
 
-use crate::exit::exit_code;
 use crate::output::stdout;
 use crate::program;
 
@@ -20,11 +19,10 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-/// Runs `kato completions` and returns its exit code.
-pub(crate) fn main(args: &Args) -> ExitCode {
+/// Prints the script.
+pub(crate) fn run(args: &Args) -> Result<()> {
     // Through memory, because clap panics when it cannot write, as into a closed pipe.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut program::command(), "kato", &mut script);
-    let written = stdout().write_all(&script);
-    exit_code(written.map_err(Into::into))
+    Ok(stdout().write_all(&script)?)
 }

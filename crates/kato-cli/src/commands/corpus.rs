@@ -5,14 +5,12 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 use kato_random::corpus::{CorpusError, CorpusModel, CorpusStats, write_corpus};
 
 use crate::byte_size::ByteSize;
-use crate::exit::exit_code;
 use crate::inspect::write_whole;
 use crate::notice::say;
 use crate::numbers::counted;
@@ -38,13 +36,8 @@ pub(crate) struct Args {
     out: Option<PathBuf>,
 }
 
-/// Runs `kato corpus` and returns its exit code.
-pub(crate) fn main(args: &Args) -> ExitCode {
-    exit_code(run(args))
-}
-
 /// Writes the corpus and says on standard error how large it is.
-fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let model = CorpusModel::read(&args.like)
         .with_context(|| format!("no corpus made like {}", args.like.display()))?;
     let started = Instant::now();

@@ -4,13 +4,10 @@
 //! kato count " not to be" --kb my-kb
 //! ```
 
-use std::process::ExitCode;
-
 use anyhow::Result;
 use indicatif::HumanCount;
 use serde::Serialize;
 
-use crate::exit::exit_code;
 use crate::inspect::{View, show};
 use crate::knowledge_base::DirectoryArgs;
 use crate::occurrences::Asked;
@@ -36,12 +33,8 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Runs `kato count` and returns its exit code.
-pub(crate) fn main(args: &Args) -> ExitCode {
-    exit_code(run(args))
-}
-
-fn run(args: &Args) -> Result<()> {
+/// Runs `kato count`.
+pub(crate) fn run(args: &Args) -> Result<()> {
     let asked = Asked::open(&args.kb)?;
     let tokens = asked.tokens(&args.text)?;
     let count = asked.occurrences.count(&tokens)?;

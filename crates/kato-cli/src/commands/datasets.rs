@@ -10,14 +10,11 @@
 //! ```
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Subcommand;
-use kato_scheduler::StopSignal;
 
 use crate::datasets::{DatasetInfo, DatasetList, DatasetStats, Documents, Rate};
-use crate::exit::exit_code;
 use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
 use crate::meter::Meter;
@@ -149,13 +146,12 @@ struct RateArgs {
     rate: Option<f64>,
 }
 
-/// Runs `kato datasets` and returns its exit code.
-pub(crate) fn main(args: &mut Args) -> ExitCode {
+/// Runs `kato datasets`.
+pub(crate) fn run(args: &mut Args) -> Result<()> {
     if let Err(error) = args.command.complete() {
         error.exit();
     }
-    let stop = StopSignal::default();
-    exit_code(run(&args.command, &stop))
+    answer(&args.command)
 }
 
 impl Command {
@@ -184,7 +180,7 @@ impl Command {
 }
 
 /// Runs the subcommand and shows its answer.
-fn run(command: &Command, stop: &StopSignal) -> Result<()> {
+fn answer(command: &Command) -> Result<()> {
     match command {
         Command::List(args) => {
             let registry = crate::source::registry(args.registry.as_deref())?;
@@ -207,12 +203,12 @@ fn run(command: &Command, stop: &StopSignal) -> Result<()> {
             repeats,
             quiet,
         }) => {
-            stop_on_interrupt(stop.clone());
+            let stop = stop_on_interrupt();
             let sources = from.args.resolve(&from.sources)?;
             let mut meter = Meter::new(*quiet);
             // The outcome is looked at after the bar is gone, so that an error stands on a line of
             // its own.
-            let stats = DatasetStats::read(&sources, *repeats, stop, &mut meter);
+            let stats = DatasetStats::read(&sources, *repeats, &stop, &mut meter);
             meter.finish();
             show(&stats?, from.json)?;
             // After the statistics of what was read: an interrupted run says what it has found.

@@ -9,7 +9,6 @@
 
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -21,7 +20,7 @@ use kato_scheduler::{RunConfiguration, StopSignal};
 
 use crate::byte_size::ByteSize;
 use crate::estimation::{Engine, Estimate, Law, Observed, Wish, from_runs, look_at, run_record};
-use crate::exit::{bail_as, exit_code};
+use crate::exit::bail_as;
 use crate::history::{ForetellArgs, RunFacts};
 use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
@@ -137,17 +136,11 @@ pub(crate) struct Args {
     source: SourceArgs,
 }
 
-/// Runs `kato estimate` and returns its exit code.
-pub(crate) fn main(args: &mut Args) -> ExitCode {
+/// Estimates, and shows the estimate.
+pub(crate) fn run(args: &mut Args) -> Result<()> {
     let checked = args.source.check(&mut program::subcommand("estimate"));
     checked.unwrap_or_else(|error| error.exit());
-    let stop = StopSignal::default();
-    exit_code(run(args, &stop))
-}
-
-/// Estimates, and shows the estimate.
-fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
-    stop_on_interrupt(stop.clone());
+    let stop = &stop_on_interrupt();
     let learner = args.learning.learner(Recording::default())?;
     if let Some(dir) = &args.plot {
         check_directory("--plot", dir)?;

@@ -9,18 +9,17 @@
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::Result;
 use kato_evaluation::{EvaluationOptions, EvaluationReport, evaluate};
 use kato_scheduler::StopSignal;
 
-use crate::evaluate::EvaluationReporter;
-use crate::exit::exit_code;
+use crate::evaluate::facts;
 use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
 use crate::knowledge_base::DirectoryArgs;
 use crate::machine;
+use crate::meter::Meter;
 use crate::numbers::ngram_order;
 use crate::prediction::GenerationArgs;
 use crate::trained_run::TrainedRun;
@@ -85,15 +84,9 @@ pub(crate) struct Args {
     quiet: bool,
 }
 
-/// Runs `kato evaluate` and returns its exit code.
-pub(crate) fn main(args: &Args) -> ExitCode {
-    let stop = StopSignal::default();
-    exit_code(run(args, &stop))
-}
-
 /// Evaluates, and shows the report.
-fn run(args: &Args, stop: &StopSignal) -> Result<()> {
-    stop_on_interrupt(stop.clone());
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let stop = &stop_on_interrupt();
     show(&report(args, stop)?, args.json)
 }
 
@@ -112,7 +105,7 @@ fn report(args: &Args, stop: &StopSignal) -> Result<EvaluationReport> {
     }
     options.seed = args.seed;
     options.threads = args.workers;
-    let mut reporter = EvaluationReporter::new(args.quiet);
+    let mut meter = Meter::new(args.quiet);
     let report = evaluate(
         // Loaded last, because it takes the longest: a wrong corpus is refused before.
         &run.engine(args.generation.kato)?,
@@ -120,7 +113,7 @@ fn report(args: &Args, stop: &StopSignal) -> Result<EvaluationReport> {
         &corpora,
         &options,
         |progress| {
-            reporter.show(progress);
+            meter.update(progress.done, progress.total, || facts(progress));
             // Progress comes regularly, so an interruption is noticed here soon.
             if stop.is_stopped() {
                 ControlFlow::Break(())
@@ -129,6 +122,6 @@ fn report(args: &Args, stop: &StopSignal) -> Result<EvaluationReport> {
             }
         },
     );
-    reporter.finish();
+    meter.finish();
     Ok(report?)
 }

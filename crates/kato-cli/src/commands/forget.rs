@@ -6,7 +6,6 @@
 //! ```
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::Result;
 use kato_loader::OnBadRecord;
@@ -16,7 +15,6 @@ use kato_store::PatternStore;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::exit::exit_code;
 use crate::indexing;
 use crate::inspect::{View, show};
 use crate::interrupt::stop_on_interrupt;
@@ -94,18 +92,14 @@ impl View for Outcome {
     }
 }
 
-/// Runs `kato forget` and returns its exit code.
-pub(crate) fn main(args: &Args) -> ExitCode {
-    exit_code(run(args))
-}
-
-fn run(args: &Args) -> Result<()> {
+/// Runs `kato forget`.
+pub(crate) fn run(args: &Args) -> Result<()> {
     let run = TrainedRun::of(args.kb.open(Access::Write)?)?;
     let mut options = TrainingOptions::default();
     options.memory_budget =
         usize::try_from(crate::memory_limit::default_budget()).unwrap_or(usize::MAX);
+    options.stop = stop_on_interrupt();
     let stop = options.stop.clone();
-    stop_on_interrupt(stop.clone());
     let mut files = run.checkpoint().corpus.files().into_iter();
     let is_remote = files.any(|file| Location::is_location(&file.name));
     let fetcher = is_remote.then(|| remote::fetcher(None)).transpose()?;

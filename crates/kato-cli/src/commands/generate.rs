@@ -7,15 +7,13 @@
 //! kato generate --kb my-kb --text "The" --strategy sample --seed 7 --bridge
 //! ```
 
-use std::process::ExitCode;
-
 use anyhow::Result;
 use clap::ValueEnum;
 use kato_hierarchy::head::{WriteOptions, WriteStrategy};
 use kato_hierarchy::{GenerationOptions, HeadOptions, Strategy};
 
 use crate::byte_size::ByteSize;
-use crate::exit::{bail_as, exit_code};
+use crate::exit::bail_as;
 use crate::generation::GenerationView;
 use crate::head::WritingView;
 use crate::inspect::show;
@@ -102,11 +100,6 @@ enum Choose {
     Beam,
 }
 
-/// Runs `kato generate` and returns its exit code.
-pub(crate) fn main(args: &Args) -> ExitCode {
-    exit_code(run(args))
-}
-
 /// Refuses options that the strategy does not use.
 fn check(args: &Args) -> Result<()> {
     use Choose::{Beam, Sample, TopN};
@@ -146,7 +139,7 @@ fn check(args: &Args) -> Result<()> {
 }
 
 /// Generates a text and shows it.
-fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     check(args)?;
     if args.head {
         return write(args);

@@ -7,7 +7,6 @@
 //! ```
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Mutex;
 
 use anyhow::{Result, ensure};
@@ -15,7 +14,7 @@ use kato_hardware::prediction::{Workload, WorkloadStore};
 use kato_hardware::step::StepEvent;
 use kato_hardware::{Cancellation, HardwareAnalyzer};
 
-use crate::exit::{bail_as, exit_code};
+use crate::exit::bail_as;
 use crate::hardware::{Analysis, show_step};
 use crate::inspect::show;
 use crate::interrupt::{is_interrupted, on_interrupt};
@@ -94,13 +93,8 @@ pub(crate) struct Args {
 /// Steps of an analysis without services; a MongoDB and a server are a step each.
 const STEPS: u64 = 11;
 
-/// Runs `kato hardware` and returns its exit code.
-pub(crate) fn main(args: &Args) -> ExitCode {
-    exit_code(run(args))
-}
-
 /// Measures the machine and shows its profile.
-fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     if !args.directory.is_dir() {
         bail_as!(
             Usage,

@@ -10,14 +10,11 @@
 
 #[cfg(feature = "history")]
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 #[cfg(not(feature = "history"))]
 use anyhow::Context;
 #[cfg(feature = "history")]
 use clap::Subcommand;
-
-use crate::exit::exit_code;
 
 #[cfg(feature = "history")]
 /// Looks at the runs that `kato train --history` has recorded: lists and compares them, finds
@@ -160,19 +157,15 @@ pub(crate) struct Args {
     asked: Vec<String>,
 }
 
-/// Runs `kato history` and returns its exit code.
-pub(crate) fn main(args: &Args) -> ExitCode {
-    exit_code(run(args))
-}
-
+/// Runs `kato history`.
 #[cfg(not(feature = "history"))]
-fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let asked = args.asked.join(" ");
     crate::history::missing().with_context(|| format!("kato history {asked}"))
 }
 
 #[cfg(feature = "history")]
-use answers::run;
+pub(crate) use answers::run;
 
 #[cfg(feature = "history")]
 mod answers {
@@ -216,7 +209,7 @@ mod answers {
     }
 
     /// Runs the subcommand and shows its answer.
-    pub(super) fn run(args: &Args) -> Result<()> {
+    pub(crate) fn run(args: &Args) -> Result<()> {
         let (path, json) = (&args.history, args.json);
         if path.is_dir() {
             bail!("--history {} is a directory: name a file", path.display());

@@ -7,22 +7,21 @@
 //! ```
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
-use indicatif::{HumanBytes, HumanDuration, ProgressBar};
+use indicatif::{HumanBytes, HumanDuration};
 use kato_prediction::disk::{BuildOptions, BuildReport};
 use serde::Serialize;
 
 use crate::byte_size::ByteSize;
-use crate::exit::exit_code;
 use crate::indexing::{WrittenCounts, head_options};
 use crate::inspect::{View, show};
 use crate::interrupt::cancel_on_interrupt;
 use crate::knowledge_base::{Access, DirectoryArgs};
 use crate::numbers::counted;
 use crate::occurrences::{self, Kept};
+use crate::patience::Spinner;
 use crate::trained_run::TrainedRun;
 
 /// Writes the index of a trained knowledge base beside it, with which it opens in milliseconds
@@ -62,18 +61,12 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Runs `kato index` and returns its exit code.
-pub(crate) fn main(args: &Args) -> ExitCode {
-    exit_code(run(args))
-}
-
 /// Writes the index and says what became of it.
-fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let cancel = cancel_on_interrupt();
     let store = args.kb.open(Access::Read)?;
     let indexing = format!("indexing {}", args.kb.dir.display());
-    let spinner = ProgressBar::new_spinner().with_message(indexing);
-    spinner.enable_steady_tick(Duration::from_millis(100));
+    let spinner = Spinner::new(indexing);
     // More than a process can address is as much as it can.
     let sort_bytes = usize::try_from(args.memory.0).unwrap_or(usize::MAX);
     let options = BuildOptions::default()
@@ -82,19 +75,19 @@ fn run(args: &Args) -> Result<()> {
         .with_cancel(cancel.clone());
     let built = kato_prediction::disk::build(&store, &options);
     let head = built.map(|built| {
-        spinner.set_message(format!("counting the n-grams of {}", args.kb.dir.display()));
+        spinner.say(format!("counting the n-grams of {}", args.kb.dir.display()));
         let options = head_options(sort_bytes, cancel.clone());
         (built, kato::head::disk::build(&store, &options))
     });
     let written = head.map_err(anyhow::Error::from).and_then(|(built, head)| {
         let head = head?;
         let occurrences = args.occurrences.then(|| {
-            let tell = |line: String| spinner.set_message(line);
+            let tell = |line| spinner.say(line);
             occurrences::keep(&TrainedRun::of(store)?, &args.inputs, &cancel, tell)
         });
         Ok(Built::new(args, &built, &head, occurrences.transpose()?))
     });
-    spinner.finish_and_clear();
+    drop(spinner);
     show(&written?, args.json)
 }
 

@@ -8,21 +8,18 @@
 //! ```
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::Result;
 use clap::error::ErrorKind;
-use indicatif::ProgressBar;
-use kato_scheduler::{RunConfiguration, StopSignal};
+use kato_scheduler::RunConfiguration;
 use kato_store::{EmbeddedStore, KnowledgeBase, PatternStore};
 
-use crate::exit::exit_code;
 use crate::indexing;
 use crate::inspect::{Decoder, Histograms, Overview, PatternView, export, find, import, show};
 use crate::interrupt::stop_on_interrupt;
 use crate::knowledge_base::{Access, DirectoryArgs};
 use crate::occurrences::Lessons;
+use crate::patience::Spinner;
 use crate::program;
 
 /// Patterns of each node that the overview lists.
@@ -82,8 +79,8 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Runs `kato inspect` and returns its exit code.
-pub(crate) fn main(args: &Args) -> ExitCode {
+/// Shows the view that was asked for, or exports or imports.
+pub(crate) fn run(args: &Args) -> Result<()> {
     let to_stdout = args.export.as_deref() == Some(Path::new("-"));
     if to_stdout && args.json {
         let message = "--json and --export - would both write to standard output";
@@ -91,26 +88,20 @@ pub(crate) fn main(args: &Args) -> ExitCode {
             .error(ErrorKind::ArgumentConflict, message)
             .exit();
     }
-    let stop = StopSignal::default();
-    exit_code(run(args, &stop))
-}
-
-/// Shows the view that was asked for, or exports or imports.
-fn run(args: &Args, stop: &StopSignal) -> Result<()> {
     if let Some(file) = &args.import {
-        stop_on_interrupt(stop.clone());
+        let stop = stop_on_interrupt();
         // The only view that changes something, and so the only one that needs the store for
         // itself.
         let store = args.kb.open(Access::Write)?;
-        let mut imported = import(&one_node(&store, args)?, file, stop)?;
+        let mut imported = import(&one_node(&store, args)?, file, &stop)?;
         drop(store);
         imported.index = indexing::after(&args.kb.dir);
         return show(&imported, args.json);
     }
     let store = args.kb.open(Access::Read)?;
     if let Some(file) = &args.export {
-        stop_on_interrupt(stop.clone());
-        let exported = export(&one_node(&store, args)?, file, stop)?;
+        let stop = stop_on_interrupt();
+        let exported = export(&one_node(&store, args)?, file, &stop)?;
         // Standard output has the patterns then, and nothing else.
         return if file == Path::new("-") {
             Ok(())
@@ -133,12 +124,11 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
             args.json,
         );
     }
-    let spinner = ProgressBar::new_spinner();
-    spinner.enable_steady_tick(Duration::from_millis(100));
-    let reading = |node: &str| spinner.set_message(format!("reading {node}"));
+    let spinner = Spinner::new(String::new());
+    let reading = |node: &str| spinner.say(format!("reading {node}"));
     if args.histogram {
         let histograms = Histograms::of(&store, args.node.as_deref(), reading)?;
-        spinner.finish_and_clear();
+        drop(spinner);
         return show(&histograms, args.json);
     }
     let overview = Overview::of(
@@ -147,7 +137,7 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
         args.limit.unwrap_or(MOST_FREQUENT),
         reading,
     )?;
-    spinner.finish_and_clear();
+    drop(spinner);
     show(&overview, args.json)
 }
 

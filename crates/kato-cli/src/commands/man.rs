@@ -8,12 +8,10 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap_mangen::Man;
 
-use crate::exit::exit_code;
 use crate::output::stdout;
 use crate::program;
 
@@ -26,13 +24,8 @@ pub(crate) struct Args {
     out: Option<PathBuf>,
 }
 
-/// Runs `kato man` and returns its exit code.
-pub(crate) fn main(args: &Args) -> ExitCode {
-    exit_code(run(args))
-}
-
 /// Prints the page of the program, or writes all pages into a directory.
-fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let Some(dir) = &args.out else {
         let mut page = Vec::new();
         Man::new(program::command()).render(&mut page)?;

@@ -7,7 +7,6 @@
 //! ```
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::ArgGroup;
@@ -16,7 +15,6 @@ use kato_hierarchy::head::Expert;
 use serde::Deserialize;
 
 use crate::batch::Batch;
-use crate::exit::exit_code;
 use crate::head::NextView;
 use crate::inspect::show;
 use crate::knowledge_base::DirectoryArgs;
@@ -70,12 +68,8 @@ struct Question {
     text: String,
 }
 
-/// Runs `kato next` and returns its exit code.
-pub(crate) fn main(args: &Args) -> ExitCode {
-    exit_code(run(args))
-}
-
-fn run(args: &Args) -> Result<()> {
+/// Runs `kato next`.
+pub(crate) fn run(args: &Args) -> Result<()> {
     let mut options = HeadOptions::default();
     if args.with_kato {
         options = options.with_expert(Expert::Outside);

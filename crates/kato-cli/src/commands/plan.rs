@@ -10,7 +10,6 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -33,7 +32,7 @@ use kato_scheduler::{RunConfiguration, StopSignal, TrainingOptions};
 use crate::backend::{Backend, MONGODB_URI};
 use crate::byte_size::ByteSize;
 use crate::estimation::{LookedAt, Wish, look_at};
-use crate::exit::{bail_as, exit_code};
+use crate::exit::bail_as;
 use crate::history::{ForetellArgs, RunFacts};
 use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
@@ -178,17 +177,11 @@ enum PlaceArg {
     Bought,
 }
 
-/// Runs `kato plan` and returns its exit code.
-pub(crate) fn main(args: &mut Args) -> ExitCode {
+/// Plans, and shows the plan.
+pub(crate) fn run(args: &mut Args) -> Result<()> {
     let checked = args.source.check(&mut program::subcommand("plan"));
     checked.unwrap_or_else(|error| error.exit());
-    let stop = StopSignal::default();
-    exit_code(run(args, &stop))
-}
-
-/// Plans, and shows the plan.
-fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
-    stop_on_interrupt(stop.clone());
+    let stop = &stop_on_interrupt();
     for (option, file) in [("--out", &args.out), ("--report", &args.report)] {
         file.as_deref()
             .map_or(Ok(()), |file| check_file(option, file))?;

@@ -8,14 +8,12 @@
 //! ```
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::ArgGroup;
 
 use crate::batch::Batch;
 use crate::byte_size::ByteSize;
-use crate::exit::exit_code;
 use crate::inspect::show;
 use crate::knowledge_base::DirectoryArgs;
 use crate::open::open;
@@ -71,13 +69,8 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Runs `kato predict` and returns its exit code.
-pub(crate) fn main(args: &Args) -> ExitCode {
-    exit_code(run(args))
-}
-
 /// Asks the node and shows its answer.
-fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     // Opened first, as a wrong name should not wait for the knowledge base.
     let batch = args.batch.as_deref().map(Batch::open).transpose()?;
     let generation = args.generation.kato;

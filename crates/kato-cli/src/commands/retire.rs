@@ -6,8 +6,6 @@
 //! kato purge --kb my-kb
 //! ```
 
-use std::process::ExitCode;
-
 use anyhow::Result;
 use kato_model::PatternName;
 use kato_store::{EmbeddedStore, PatternStore, Tombstones};
@@ -15,13 +13,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::consent::agreed;
-use crate::exit::{bail_as, exit_code};
+use crate::exit::bail_as;
 use crate::indexing;
 use crate::inspect::{View, show};
 use crate::knowledge_base::{Access, KnowledgeBaseArgs};
 use crate::numbers::counted;
 use crate::output::unless_reader_gone;
-use crate::program;
 
 /// Retires patterns: no prediction shows or counts them from now on, and nobody learns them again. They
 /// stay in the knowledge base with all that they taught, until `kato purge` removes it.
@@ -132,22 +129,9 @@ fn pattern_name(text: &str) -> Result<PatternName, String> {
     name.map_err(|_| "it is no name of a pattern: 40 hexadecimal digits".to_owned())
 }
 
-/// Runs `kato retire` and returns its exit code.
-pub(crate) fn main(args: &Args) -> ExitCode {
-    let checked = args.knowledge_base.check();
-    checked.unwrap_or_else(|error| error.format(&mut program::subcommand("retire")).exit());
-    exit_code(retire(args))
-}
-
-/// Runs `kato purge` and returns its exit code.
-pub(crate) fn purge_main(args: &PurgeArgs) -> ExitCode {
-    let checked = args.knowledge_base.check();
-    checked.unwrap_or_else(|error| error.format(&mut program::subcommand("purge")).exit());
-    exit_code(purge(args))
-}
-
 /// Sets or removes tombstones.
-fn retire(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
+    args.knowledge_base.check("retire");
     let store = args.knowledge_base.open(Access::Write)?;
     let mut tombstones = Tombstones::of_store(&*store)?;
     let (verb, or_else) = match args.undo {
@@ -205,7 +189,8 @@ fn node_of(
 }
 
 /// Removes what is retired, if the user agrees.
-fn purge(args: &PurgeArgs) -> Result<()> {
+pub(crate) fn purge(args: &PurgeArgs) -> Result<()> {
+    args.knowledge_base.check("purge");
     let access = match args.dry_run {
         true => Access::Read,
         false => Access::Write,

@@ -8,7 +8,6 @@
 //! ```
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Subcommand;
@@ -16,7 +15,6 @@ use kato_model::RunName;
 use kato_runs::{Runs, RunsError};
 
 use crate::backend::Backend;
-use crate::exit::exit_code;
 use crate::inspect::show;
 use crate::patience::patiently;
 use crate::runs::{Deleted, Exported, RunList, RunView, confirm, runs_in};
@@ -112,11 +110,6 @@ enum Command {
     },
 }
 
-/// Runs `kato runs` and returns its exit code.
-pub(crate) fn main(args: &Args) -> ExitCode {
-    exit_code(run(args))
-}
-
 /// Asks the place of the runs, and says on standard error when that takes its time.
 fn ask<T>(args: &Args, question: impl FnOnce(&Runs) -> Result<T, RunsError>) -> Result<T> {
     let runs = runs_in(&args.place)?;
@@ -125,7 +118,7 @@ fn ask<T>(args: &Args, question: impl FnOnce(&Runs) -> Result<T, RunsError>) -> 
 }
 
 /// Runs the subcommand and shows its answer.
-fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let json = args.json;
     match &args.command {
         Command::List => show(&RunList::new(ask(args, Runs::list)?), json),

@@ -6,18 +6,16 @@
 //! ```
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::Result;
-use indicatif::ProgressBar;
 use kato_store::EmbeddedStore;
 use kato_store::embedded::{Held, SalvageReport, salvage};
 use serde::Serialize;
 
-use crate::exit::{bail_as, exit_code};
+use crate::exit::bail_as;
 use crate::inspect::{View, show};
 use crate::knowledge_base::directory;
+use crate::patience::Spinner;
 
 /// Saves what is whole of a damaged knowledge base: every segment of which each byte is right, with its
 /// patterns and their counts, into a new knowledge base.
@@ -46,13 +44,8 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Runs `kato salvage` and returns its exit code.
-pub(crate) fn main(args: &Args) -> ExitCode {
-    exit_code(run(args))
-}
-
 /// Salvages and says what was saved and what is lost.
-fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     if EmbeddedStore::exists(&args.out) {
         bail_as!(
             Conflict,
@@ -61,10 +54,9 @@ fn run(args: &Args) -> Result<()> {
         );
     }
     let reading = format!("reading {}", args.kb.display());
-    let spinner = ProgressBar::new_spinner().with_message(reading);
-    spinner.enable_steady_tick(Duration::from_millis(100));
+    let spinner = Spinner::new(reading);
     let report = salvage(&args.kb, &args.out);
-    spinner.finish_and_clear();
+    drop(spinner);
     show(&Salvaged::new(args, &report?), args.json)
 }
 

@@ -7,14 +7,12 @@
 //! ```
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use kato::head::Weights;
 use kato_hierarchy::HeadOptions;
 
-use crate::exit::exit_code;
 use crate::head::{ScoreView, Scored};
 use crate::inspect::show;
 use crate::knowledge_base::DirectoryArgs;
@@ -66,12 +64,8 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Runs `kato score` and returns its exit code.
-pub(crate) fn main(args: &Args) -> ExitCode {
-    exit_code(run(args))
-}
-
-fn run(args: &Args) -> Result<()> {
+/// Runs `kato score`.
+pub(crate) fn run(args: &Args) -> Result<()> {
     // Read first, as a wrong name should not wait for the knowledge base.
     let mut texts = Vec::new();
     for file in &args.files {

@@ -5,14 +5,11 @@
 //! kato trace " not to be" --kb my-kb --limit 20 --after 20 --json
 //! ```
 
-use std::process::ExitCode;
-
 use anyhow::Result;
 use indicatif::HumanCount;
 use kato_occurrences::Span;
 use serde::Serialize;
 
-use crate::exit::exit_code;
 use crate::inspect::layout::{heading, quoted};
 use crate::inspect::{View, show};
 use crate::knowledge_base::DirectoryArgs;
@@ -52,12 +49,8 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Runs `kato trace` and returns its exit code.
-pub(crate) fn main(args: &Args) -> ExitCode {
-    exit_code(run(args))
-}
-
-fn run(args: &Args) -> Result<()> {
+/// Runs `kato trace`.
+pub(crate) fn run(args: &Args) -> Result<()> {
     let asked = Asked::open(&args.kb)?;
     let tokens = asked.tokens(&args.text)?;
     let mut spans = asked.occurrences.spans(&tokens)?;

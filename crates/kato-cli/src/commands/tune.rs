@@ -7,7 +7,6 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
 use kato_planner::PlanError;
@@ -16,7 +15,7 @@ use kato_runs::manifest::CorpusDigest;
 use kato_scheduler::StopSignal;
 
 use crate::byte_size::ByteSize;
-use crate::exit::{bail_as, exit_code};
+use crate::exit::bail_as;
 use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
 use crate::learning::LearningArgs;
@@ -126,17 +125,11 @@ pub(crate) struct Args {
 /// The rule, for the answer.
 const RULE: &str = "Of each round the best quarter goes on, and what cannot be told from its last by twice the standard error, but at most a third.";
 
-/// Runs `kato tune` and returns its exit code.
-pub(crate) fn main(args: &mut Args) -> ExitCode {
+/// Tries all, and shows the ranking.
+pub(crate) fn run(args: &mut Args) -> Result<()> {
     let checked = args.source.check(&mut program::subcommand("tune"));
     checked.unwrap_or_else(|error| error.exit());
-    let stop = StopSignal::default();
-    exit_code(run(args, &stop))
-}
-
-/// Tries all, and shows the ranking.
-fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
-    stop_on_interrupt(stop.clone());
+    let stop = &stop_on_interrupt();
     if let Some(file) = &args.report {
         check_file("--report", file)?;
     }

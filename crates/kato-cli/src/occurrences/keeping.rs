@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar};
+use indicatif::{HumanBytes, HumanCount, HumanDuration};
 use kato_learner::{TailPolicy, TextDocument};
 use kato_loader::Cursor;
 use kato_occurrences::{Documents, Position, Writer};
@@ -14,8 +14,8 @@ use kato_store::{EmbeddedStore, PatternStore};
 use serde::Serialize;
 
 use crate::exit::bail_as;
-use crate::notice::is_for_machines;
 use crate::numbers::counted;
+use crate::patience::Spinner;
 use crate::trained_run::TrainedRun;
 
 /// What came of keeping occurrences.
@@ -143,13 +143,9 @@ fn read_on(
 /// As [`keep`]; none where it was cancelled.
 pub(crate) fn keep_patiently(kb: &Path, cancel: &Cancel) -> Result<Option<Kept>> {
     let run = TrainedRun::of(EmbeddedStore::open_read_only(kb)?)?;
-    let spinner = match is_for_machines() {
-        true => ProgressBar::hidden(),
-        false => ProgressBar::new_spinner(),
-    };
-    spinner.enable_steady_tick(Duration::from_millis(100));
-    let kept = keep(&run, &[], cancel, |line| spinner.set_message(line));
-    spinner.finish_and_clear();
+    let spinner = Spinner::new(String::new());
+    let kept = keep(&run, &[], cancel, |line| spinner.say(line));
+    drop(spinner);
     match kept {
         Err(_) if cancel.check().is_err() => Ok(None),
         kept => kept.map(Some),
