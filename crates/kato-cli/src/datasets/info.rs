@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use indicatif::{HumanBytes, HumanCount};
+use indicatif::HumanBytes;
 use kato_loader::registry::format_duration;
 use kato_loader::{FileIdentity, StreamingDatasetLoader};
 use serde::Serialize;
@@ -251,13 +251,13 @@ impl View for DatasetInfo {
         let files = self.files.iter().take(MAX_FILES);
         let rows: Vec<_> = files.map(|file| file.row(width)).collect();
         text += &table(&["file", "size", "validator"], &rows);
-        text += &more(self.files.len().saturating_sub(MAX_FILES), "files");
+        text += &more(self.files.len().saturating_sub(MAX_FILES));
         if !self.ignored.is_empty() {
             text += &format!("\nnot read, {}:\n", counted(self.ignored.len(), "file"));
             for name in self.ignored.iter().take(MAX_FILES) {
                 text += &format!("  {}\n", one_line(name, width.saturating_sub(2)));
             }
-            text += &more(self.ignored.len().saturating_sub(MAX_FILES), "files");
+            text += &more(self.ignored.len().saturating_sub(MAX_FILES));
         }
         if let Some(network) = self.network {
             text += &format!("{}\n", dim(&network.in_words()));
@@ -267,10 +267,10 @@ impl View for DatasetInfo {
 }
 
 /// Returns a line that says how many more there are, or nothing for none.
-fn more(number: usize, what: &str) -> String {
+fn more(number: usize) -> String {
     match number {
         0 => String::new(),
-        number => format!("… and {} more {what}\n", HumanCount(number as u64)),
+        number => format!("… and {}\n", counted(number, "more file")),
     }
 }
 
