@@ -18,6 +18,13 @@ pub(crate) struct ByteSize(pub(crate) u64);
 )]
 pub(crate) struct ParseByteSizeError(String);
 
+impl ByteSize {
+    /// Returns it as memory: more than a process can address is as much as it can.
+    pub(crate) fn in_memory(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
 impl FromStr for ByteSize {
     type Err = ParseByteSizeError;
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::generation::place;
 use crate::inspect::View;
 use crate::inspect::decode::short;
-use crate::inspect::layout::{dim, heading, one_line, table};
+use crate::inspect::layout::{cell, dim, heading, one_line, table};
 use crate::numbers::counted;
 
 /// Most surprising tokens that a score lists.
@@ -182,7 +182,7 @@ impl ScoreView {
 
 impl View for ScoreView {
     fn text(&self, width: usize) -> String {
-        let number = |number: Option<f64>| number.map_or("-".to_owned(), |n| format!("{n:.3}"));
+        let number = |number: Option<f64>| cell(number.map(|n| format!("{n:.3}")));
         let row = |name: &str, tokens: usize, bits: Option<f64>| {
             vec![
                 name.to_owned(),

@@ -34,8 +34,7 @@ pub(crate) fn open(
     let mut options = OpenOptions::new()
         .with_index(IndexPolicy::Never)
         .with_generation(generation);
-    // More than a process can address is as much as it can.
-    options.max_memory = memory.map(|size| usize::try_from(size.0).unwrap_or(usize::MAX));
+    options.max_memory = memory.map(ByteSize::in_memory);
     let store = kb.open_trained()?;
     warn_of_index(&store);
     index_first(&store, options.max_memory);

@@ -15,7 +15,7 @@ use crate::backend::Backend;
 use crate::exit::bail_as;
 use crate::forecast::{Taken, compared, expected_time};
 use crate::inspect::View;
-use crate::inspect::layout::table;
+use crate::inspect::layout::{cell, table};
 use crate::numbers::counted;
 
 /// Opens the runs of a place.
@@ -136,9 +136,7 @@ impl View for RunList {
 /// Returns the cells of a run in the table.
 fn row(run: &Run) -> Vec<String> {
     let manifest = &run.manifest;
-    let unknown = || "-".to_owned();
     let results = manifest.results.as_ref();
-    let count = |n: Option<u64>| n.map_or_else(unknown, |n| HumanCount(n).to_string());
     let state = match &run.problem {
         Some(_) => "unreadable",
         None => manifest.state.as_str(),
@@ -147,10 +145,9 @@ fn row(run: &Run) -> Vec<String> {
         manifest.name.to_string(),
         state.to_owned(),
         manifest.backend.kind.as_str().to_owned(),
-        count(results.map(|results| results.documents)),
-        count(results.map(|results| results.errors)),
-        run.disk_bytes
-            .map_or_else(unknown, |bytes| HumanBytes(bytes).to_string()),
+        cell(results.map(|results| HumanCount(results.documents))),
+        cell(results.map(|results| HumanCount(results.errors))),
+        cell(run.disk_bytes.map(HumanBytes)),
         // The date of the time, which is written as RFC 3339 says.
         field(manifest, "created").chars().take(10).collect(),
         run.location.to_string(),
@@ -269,16 +266,14 @@ fn from(origin: &Origin) -> String {
 
 /// Returns the table of a run's levels, or nothing where none is known.
 fn levels(manifest: &RunManifest) -> String {
-    let unknown = || "-".to_owned();
     let rows = manifest.levels.iter().map(|level| {
         let results = manifest.results.iter().flat_map(|results| &results.levels);
         let result = results.clone().find(|result| result.node == level.node);
-        let count = |n: Option<u64>| n.map_or_else(unknown, |n| HumanCount(n).to_string());
         vec![
             level.node.clone(),
-            count(level.chunk_size),
-            count(result.map(|result| result.learns)),
-            count(result.and_then(|result| result.patterns)),
+            cell(level.chunk_size.map(HumanCount)),
+            cell(result.map(|result| HumanCount(result.learns))),
+            cell(result.and_then(|result| result.patterns).map(HumanCount)),
             level.database.clone(),
         ]
     });

@@ -9,6 +9,7 @@ use kato_planner::halving::Criterion;
 use serde::{Deserialize, Serialize};
 
 use crate::inspect::View;
+use crate::inspect::layout::cell;
 use crate::numbers::counted;
 
 pub(crate) use page::page;
@@ -127,10 +128,7 @@ impl View for Tuning {
         for row in &self.ranking {
             let of = |name: &str, digits: usize, unit: f64| {
                 let value = row.measures.get(name);
-                value.map_or_else(
-                    || "-".to_owned(),
-                    |value| format!("{:.digits$}", value / unit),
-                )
+                cell(value.map(|value| format!("{:.digits$}", value / unit)))
             };
             text += &format!(
                 "{:>5.3} {:<26} {:>6.3} {:>7} {:>11} {:>7} {:>8} {:>9} {:>10} {:>7}\n",

@@ -15,10 +15,12 @@ use kato_store::PatternStore;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::byte_size::ByteSize;
 use crate::indexing;
 use crate::inspect::{View, show};
 use crate::interrupt::stop_on_interrupt;
 use crate::knowledge_base::{Access, DirectoryArgs};
+use crate::memory_limit::default_budget;
 use crate::numbers::counted;
 use crate::patience::patiently;
 use crate::remote::{self, Location};
@@ -96,8 +98,7 @@ impl View for Outcome {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let run = TrainedRun::of(args.kb.open(Access::Write)?)?;
     let mut options = TrainingOptions::default();
-    options.memory_budget =
-        usize::try_from(crate::memory_limit::default_budget()).unwrap_or(usize::MAX);
+    options.memory_budget = ByteSize(default_budget()).in_memory();
     options.stop = stop_on_interrupt();
     let stop = options.stop.clone();
     let mut files = run.checkpoint().corpus.files().into_iter();

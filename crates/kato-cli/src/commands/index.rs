@@ -67,8 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let store = args.kb.open(Access::Read)?;
     let indexing = format!("indexing {}", args.kb.dir.display());
     let spinner = Spinner::new(indexing);
-    // More than a process can address is as much as it can.
-    let sort_bytes = usize::try_from(args.memory.0).unwrap_or(usize::MAX);
+    let sort_bytes = args.memory.in_memory();
     let options = BuildOptions::default()
         .with_sort_bytes(sort_bytes)
         .with_checked_units(true)

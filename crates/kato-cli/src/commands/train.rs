@@ -440,10 +440,8 @@ fn announce_left_out(args: &Args, learner: &HierarchicalConceptLearner) {
 
 /// Returns the options of writing the index of a run.
 fn index_options(args: &Args, report: &TrainingReport, cancel: Cancel) -> BuildOptions {
-    // More than a process can address is as much as it can.
-    let sort_bytes = usize::try_from(args.memory()).unwrap_or(usize::MAX);
     BuildOptions::default()
-        .with_sort_bytes(sort_bytes)
+        .with_sort_bytes(ByteSize(args.memory()).in_memory())
         .with_threads(NonZeroUsize::new(report.n_workers).unwrap_or(NonZeroUsize::MIN))
         .with_cancel(cancel)
 }

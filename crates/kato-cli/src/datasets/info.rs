@@ -13,7 +13,7 @@ use super::network::Network;
 use super::rate::Rate;
 use crate::advice::told;
 use crate::inspect::View;
-use crate::inspect::layout::{dim, one_line, table};
+use crate::inspect::layout::{cell, dim, one_line, table};
 use crate::numbers::counted;
 use crate::remote::{Fetcher, Listing};
 use crate::source::{Place, Source, Sources};
@@ -199,13 +199,11 @@ impl FileInfo {
 
     /// Returns the cells of the file in the table.
     fn row(&self, width: usize) -> Vec<String> {
-        let unknown = || "-".to_owned();
-        let size = |bytes| HumanBytes(bytes).to_string();
         let validator = self.validator.as_deref().map(short_validator);
         vec![
             one_line(&with_short_commit(&self.name), width),
-            self.bytes.map_or_else(unknown, size),
-            validator.unwrap_or_else(unknown),
+            cell(self.bytes.map(HumanBytes)),
+            cell(validator),
         ]
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::rate::Rate;
 use crate::inspect::View;
-use crate::inspect::layout::{dim, one_line, table};
+use crate::inspect::layout::{cell, dim, one_line, table};
 
 /// All datasets that have a key.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -47,7 +47,6 @@ impl DatasetList {
 
 impl View for DatasetList {
     fn text(&self, width: usize) -> String {
-        let unknown = || "-".to_owned();
         let row = |dataset: &ListedDataset| {
             let ListedDataset { entry, .. } = dataset;
             let rows = entry.rows;
@@ -56,8 +55,8 @@ impl View for DatasetList {
                 entry.key.clone(),
                 one_line(&entry.source, width),
                 entry.text_field.clone(),
-                rows.map_or_else(unknown, |rows| HumanCount(rows).to_string()),
-                time.map_or_else(unknown, format_duration),
+                cell(rows.map(HumanCount)),
+                cell(time.map(format_duration)),
             ]
         };
         let rows: Vec<_> = self.datasets.iter().map(row).collect();

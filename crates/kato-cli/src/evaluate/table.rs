@@ -7,7 +7,7 @@ use kato_evaluation::report::{
 };
 
 use crate::inspect::View;
-use crate::inspect::layout::table;
+use crate::inspect::layout::{cell, table};
 use crate::numbers::counted;
 
 impl View for EvaluationReport {
@@ -152,7 +152,5 @@ fn calibration(head: &HeadEvaluation) -> String {
 
 /// Formats a share as per cent, or as a dash where nothing was asked.
 fn percent(share: CountedShare) -> String {
-    share
-        .ratio()
-        .map_or_else(|| "-".to_owned(), |ratio| format!("{:.1} %", 100.0 * ratio))
+    cell(share.ratio().map(|ratio| format!("{:.1} %", 100.0 * ratio)))
 }

@@ -1,6 +1,6 @@
 //! The layout of text in the lines of a terminal.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 use console::{Term, measure_text_width, truncate_str};
 
@@ -39,6 +39,11 @@ pub(crate) fn one_line(text: &str, width: usize) -> String {
         }
     }
     truncate_str(&line, width, "…").into_owned()
+}
+
+/// Returns a cell of a table: a value, or a dash where it is not known.
+pub(crate) fn cell(value: Option<impl Display>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
 }
 
 /// Returns rows under a header, as wide as needed: the first column left, the others right.

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::decode::{Decoder, short};
-use super::layout::{dim, heading, one_line, quoted, table};
+use super::layout::{cell, dim, heading, one_line, quoted, table};
 use super::{View, settings};
 use crate::knowledge_base::server_node;
 use crate::numbers::counted;
@@ -297,28 +297,18 @@ impl NodeOverview {
     /// Returns the cells of the node in the table of frequencies.
     fn frequencies(&self) -> Vec<String> {
         let statistics = &self.statistics;
-        let unknown = || "-".to_owned();
         // Not a number for a node without patterns, whose row does not show it.
         let once = 100.0 * statistics.ranges.freq_1 as f64 / statistics.patterns as f64;
         vec![
             self.node.clone(),
-            self.chunk_size
-                .map_or_else(unknown, |size| size.to_string()),
+            cell(self.chunk_size),
             count(statistics.learns),
             count(self.totals.learned_symbols),
             count(statistics.patterns),
-            statistics
-                .mean
-                .map_or_else(unknown, |mean| format!("{mean:.2}")),
-            statistics
-                .median
-                .map_or_else(unknown, |median| format!("{median}")),
-            statistics.max.map_or_else(unknown, count),
-            if statistics.patterns > 0 {
-                format!("{once:.1} %")
-            } else {
-                unknown()
-            },
+            cell(statistics.mean.map(|mean| format!("{mean:.2}"))),
+            cell(statistics.median),
+            cell(statistics.max.map(count)),
+            cell((statistics.patterns > 0).then(|| format!("{once:.1} %"))),
         ]
     }
 
