@@ -160,6 +160,8 @@ pub(crate) fn cancelled() -> String {
 
 #[cfg(test)]
 mod tests {
+    use kato_test_needs::wait_until;
+
     use super::*;
 
     const SHORT: Duration = Duration::from_millis(30);
@@ -196,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_slow_step_may_take_longer_than_its_share() {
-        let slow = |_: &Allowance| thread::sleep(4 * SHORT);
+        let slow = |allowance: &Allowance| wait_until("its share is over", || allowance.is_over());
         let result = run(Step::Disk, share(SHORT), LONG, &Cancellation::new(), slow);
         assert_eq!(result, Ok(()));
     }

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use kato_probe::{Probe, ThreadState, Wait};
 use kato_profiler::{ProfilingEngine, RunningProfile};
+use kato_test_needs::wait_until;
 
 fn start(probe: &Probe) -> RunningProfile {
     ProfilingEngine::builder()
@@ -49,9 +50,10 @@ fn allocation() {
     let profile = start(&Probe::off());
     let before = profile.snapshot().memory.process_rss.unwrap() as f64;
     let block = std::hint::black_box(vec![1u8; BYTES]);
-    std::thread::sleep(Duration::from_millis(50));
+    wait_until("it is seen", || {
+        profile.snapshot().memory.process_rss.unwrap() as f64 >= before + 0.9 * BYTES as f64
+    });
     drop(block);
-    std::thread::sleep(Duration::from_millis(50));
     let summary = profile.stop();
     within(
         "allocated bytes",

@@ -16,25 +16,32 @@
 //! `PATH`, else the one in `target/secantus-venv` of the workspace. Where there is none, tests that
 //! need a server say so and pass, unless `KATO_REQUIRE_PROGRAMS` is set: then they fail.
 
-#![expect(clippy::panic, reason = "tests whose server does not run fail")]
-
-mod program;
-
-pub use program::is_installed;
-
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use kato_test_needs::server::{RunningServer, ServerProgram, free_port};
 use tempfile::TempDir;
 
-use program::INSTALL;
+const PROGRAM: ServerProgram = ServerProgram {
+    variable: "KATO_SECANTUSD",
+    name: "secantusd-py",
+    venv: "secantus-venv",
+    missing: "no MongoDB-compatible server: python3 -m venv target/secantus-venv && \
+              target/secantus-venv/bin/pip install SecantusDB",
+};
 
-/// Time that a server may take until it answers.
-const START: Duration = Duration::from_secs(60);
+/// Returns whether a server can be started; see [`ServerProgram::is_installed`].
+///
+/// # Panics
+///
+/// When there is none and no test may be passed over.
+#[must_use]
+pub fn is_installed() -> bool {
+    PROGRAM.is_installed()
+}
 
 /// Options that a server is started with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -49,11 +56,11 @@ pub struct ServerOptions {
 /// directory.
 #[derive(Debug)]
 pub struct MongoServer {
-    program: PathBuf,
+    // Before its directory, so that it has ended when that goes.
+    running: Option<RunningServer>,
     dir: TempDir,
     port: u16,
     options: ServerOptions,
-    child: Option<Child>,
 }
 
 impl MongoServer {
@@ -74,14 +81,11 @@ impl MongoServer {
     /// As [`start`](Self::start).
     #[must_use]
     pub fn start_with(options: ServerOptions) -> Self {
-        let program = program::find().unwrap_or_else(|| panic!("{INSTALL}"));
-        let dir = tempfile::tempdir().expect("a temporary directory can be made");
         let mut server = Self {
-            program,
-            dir,
+            dir: tempfile::tempdir().expect("a temporary directory can be made"),
             port: free_port(),
             options,
-            child: None,
+            running: None,
         };
         server.restart();
         server
@@ -101,24 +105,19 @@ impl MongoServer {
 
     /// Ends the server as a crash does, without a chance to write anything.
     pub fn kill(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            // It may have ended by itself. Waiting for it frees its port and its files before a
-            // restart.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        drop(self.running.take());
     }
 
     /// Returns whether it was started and has not ended.
     pub fn is_running(&mut self) -> bool {
-        let child = self.child.as_mut();
-        child.is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+        let running = self.running.as_mut();
+        running.is_some_and(RunningServer::is_running)
     }
 
     /// Sends it a signal by its name, as `STOP` or `CONT`, where it runs and there are signals.
     pub fn signal(&self, name: &str) {
-        if let Some(child) = &self.child {
-            let id = child.id().to_string();
+        if let Some(server) = &self.running {
+            let id = server.process().to_string();
             // It may end at the same moment.
             let _ = Command::new("kill")
                 .args([&format!("-{name}"), &id])
@@ -134,50 +133,21 @@ impl MongoServer {
     /// When the server does not come up.
     pub fn restart(&mut self) {
         self.kill();
-        let start = Instant::now();
-        // Again and again: another process may have taken the free port before the server could.
-        while start.elapsed() < START {
-            let mut child = self.spawn();
-            if answers(&mut child, self.address(), start) {
-                self.child = Some(child);
-                return;
+        let arguments = |command: &mut Command, port: u16| {
+            command
+                .args(["--host", "127.0.0.1", "--log-level", "WARNING", "--port"])
+                .arg(port.to_string())
+                .args(["--cache-size", "128M", "--storage-path"])
+                .arg(self.dir.path().join("data"));
+            if self.options.standalone {
+                command.arg("--standalone");
             }
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-        let log = std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default();
-        panic!("the server does not come up:\n{log}");
-    }
-
-    /// Starts the program on the server's directory and port, with its output in a file.
-    fn spawn(&self) -> Child {
-        let log = std::fs::File::create(self.dir.path().join("log")).expect("a log can be made");
-        let errors = log.try_clone().expect("a file has two handles");
-        let mut command = Command::new(&self.program);
-        command
-            .args(["--host", "127.0.0.1", "--log-level", "WARNING", "--port"])
-            .arg(self.port.to_string())
-            .args(["--cache-size", "128M", "--storage-path"])
-            .arg(self.dir.path().join("data"))
-            .current_dir(self.dir.path())
-            .stdin(Stdio::null())
-            .stdout(log)
-            .stderr(errors);
-        if self.options.standalone {
-            command.arg("--standalone");
-        }
-        if self.options.durable {
-            command.arg("--sync-on-commit");
-        }
-        command
-            .spawn()
-            .unwrap_or_else(|error| panic!("cannot start {}: {error}", self.program.display()))
-    }
-}
-
-impl Drop for MongoServer {
-    fn drop(&mut self) {
-        self.kill();
+            if self.options.durable {
+                command.arg("--sync-on-commit");
+            }
+        };
+        let answers = |address| greets(address).is_some();
+        self.running = Some(PROGRAM.start(self.dir.path(), || self.port, arguments, answers));
     }
 }
 
@@ -206,26 +176,6 @@ pub fn shared(options: ServerOptions) -> String {
     uri
 }
 
-/// Returns a port that was free a moment ago.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
-    listener.local_addr().expect("it is bound").port()
-}
-
-/// Returns whether the server answers before it ends or its time is up.
-fn answers(child: &mut Child, address: SocketAddr, start: Instant) -> bool {
-    while start.elapsed() < START {
-        if !matches!(child.try_wait(), Ok(None)) {
-            return false;
-        }
-        if greets(address).is_some() {
-            return true;
-        }
-        std::thread::park_timeout(Duration::from_millis(20));
-    }
-    false
-}
-
 /// Sends `ping` in the wire protocol, and waits for the answer.
 fn greets(address: SocketAddr) -> Option<()> {
     // {"ping": 1, "$db": "admin"}
@@ -252,14 +202,16 @@ fn greets(address: SocketAddr) -> Option<()> {
 /// Starts a process that ends a shared server once this process is gone, as a static value is never
 /// dropped.
 fn watch(server: &MongoServer) {
-    let Some(child) = &server.child else { return };
+    let Some(running) = &server.running else {
+        return;
+    };
     // In the background of a shell that ends at once, so that nobody has to wait for it.
     let script =
         "(while kill -0 \"$1\" 2>/dev/null; do sleep 1; done; kill -9 \"$2\"; rm -rf \"$3\") &";
     let _ = Command::new("sh")
         .args(["-c", script, "sh"])
         .arg(std::process::id().to_string())
-        .arg(child.id().to_string())
+        .arg(running.process().to_string())
         .arg(server.dir.path())
         .stdin(Stdio::null())
         .stdout(Stdio::null())

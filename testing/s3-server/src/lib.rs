@@ -15,23 +15,36 @@
 //! `PATH`, else the one in `target/moto-venv` of the workspace. Where there is none, tests that need
 //! a server say so and pass, unless `KATO_REQUIRE_PROGRAMS` is set: then they fail.
 
-#![expect(clippy::panic, reason = "tests whose server does not run fail")]
-
-mod program;
-
-pub use program::is_installed;
+#![expect(clippy::panic, reason = "tests whose server does not answer fail")]
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::net::{SocketAddr, TcpStream};
+use std::process::Command;
+use std::time::Duration;
 
+use kato_test_needs::server::{RunningServer, ServerProgram, free_port};
 use tempfile::TempDir;
 
-use program::INSTALL;
+const PROGRAM: ServerProgram = ServerProgram {
+    variable: "KATO_MOTO_SERVER",
+    name: "moto_server",
+    venv: "moto-venv",
+    missing: "no S3 server: python3 -m venv target/moto-venv && \
+              target/moto-venv/bin/pip install \"moto[server]\"",
+};
 
-/// Time that a server may take until it answers.
-const START: Duration = Duration::from_secs(60);
+/// Time that an answer may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Returns whether a server can be started; see [`ServerProgram::is_installed`].
+///
+/// # Panics
+///
+/// When there is none and no test may be passed over.
+#[must_use]
+pub fn is_installed() -> bool {
+    PROGRAM.is_installed()
+}
 
 /// A signature that nobody checks: without one the server takes the request for that of a stranger,
 /// who may not write.
@@ -41,9 +54,9 @@ const AUTHORIZATION: &str = "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1
 /// A server on a free port that keeps its objects in memory. Dropping it kills it.
 #[derive(Debug)]
 pub struct S3Server {
-    dir: TempDir,
-    port: u16,
-    child: Option<Child>,
+    // Before its folder, so that it has ended when that goes.
+    running: RunningServer,
+    _dir: TempDir,
 }
 
 impl S3Server {
@@ -54,37 +67,19 @@ impl S3Server {
     /// When the program is not there, saying how to install it, or does not come up.
     #[must_use]
     pub fn start() -> Self {
-        let program = program::find().unwrap_or_else(|| panic!("{INSTALL}"));
         let dir = tempfile::tempdir().expect("a temporary directory can be made");
-        let mut server = Self {
-            dir,
-            port: 0,
-            child: None,
+        let arguments = |command: &mut Command, port: u16| {
+            command.args(["-H", "127.0.0.1", "-p", &port.to_string()]);
         };
-        let start = Instant::now();
-        // Again and again: another process may have taken the free port before the server could.
-        while start.elapsed() < START {
-            server.stop();
-            server.port = free_port();
-            let log = std::fs::File::create(server.dir.path().join("log"));
-            let log = log.expect("a log can be made");
-            let errors = log.try_clone().expect("a file has two handles");
-            let child = Command::new(&program)
-                .args(["-H", "127.0.0.1", "-p", &server.port.to_string()])
-                .current_dir(server.dir.path())
-                .stdin(Stdio::null())
-                .stdout(log)
-                .stderr(errors)
-                .spawn();
-            server.child = Some(
-                child.unwrap_or_else(|error| panic!("cannot start {}: {error}", program.display())),
-            );
-            if server.comes_up(start) {
-                return server;
-            }
+        let answers = |address| {
+            let request =
+                format!("GET /moto-api/ HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+            matches!(ask(address, request.as_bytes()), Ok(200))
+        };
+        Self {
+            running: PROGRAM.start(dir.path(), free_port, arguments, answers),
+            _dir: dir,
         }
-        let log = std::fs::read_to_string(server.dir.path().join("log")).unwrap_or_default();
-        panic!("the server does not come up:\n{log}");
     }
 
     /// Returns the address at which it answers.
@@ -126,7 +121,7 @@ impl S3Server {
     }
 
     fn address(&self) -> SocketAddr {
-        SocketAddr::from(([127, 0, 0, 1], self.port))
+        self.running.address()
     }
 
     /// Sends a request and returns the status of the answer.
@@ -136,61 +131,21 @@ impl S3Server {
             self.address(),
             body.len()
         );
-        let status = self.ask(&[request.as_bytes(), body].concat());
+        let status = ask(self.address(), &[request.as_bytes(), body].concat());
         status.unwrap_or_else(|error| panic!("the server does not answer: {error}"))
     }
-
-    /// Sends bytes and returns the status of the answer.
-    fn ask(&self, request: &[u8]) -> io::Result<u16> {
-        let mut stream = TcpStream::connect(self.address())?;
-        stream.set_read_timeout(Some(START))?;
-        stream.write_all(request)?;
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer)?;
-        let answer = String::from_utf8_lossy(&answer);
-        let status = answer.split(' ').nth(1).and_then(|text| text.parse().ok());
-        status.ok_or_else(|| io::Error::other(format!("it answers {answer:?}")))
-    }
-
-    /// Returns whether the server answers before it ends or its time is up.
-    fn comes_up(&mut self, start: Instant) -> bool {
-        let request = format!(
-            "GET /moto-api/ HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
-            self.address()
-        );
-        while start.elapsed() < START {
-            let child = self.child.as_mut();
-            if !child.is_some_and(|child| matches!(child.try_wait(), Ok(None))) {
-                return false;
-            }
-            if matches!(self.ask(request.as_bytes()), Ok(200)) {
-                return true;
-            }
-            std::thread::park_timeout(Duration::from_millis(20));
-        }
-        false
-    }
-
-    /// Ends the server.
-    fn stop(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            // It may have ended by itself.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
 }
 
-impl Drop for S3Server {
-    fn drop(&mut self) {
-        self.stop();
-    }
-}
-
-/// Returns a port that was free a moment ago.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
-    listener.local_addr().expect("it is bound").port()
+/// Sends bytes and returns the status of the answer.
+fn ask(address: SocketAddr, request: &[u8]) -> io::Result<u16> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.write_all(request)?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    let answer = String::from_utf8_lossy(&answer);
+    let status = answer.split(' ').nth(1).and_then(|text| text.parse().ok());
+    status.ok_or_else(|| io::Error::other(format!("it answers {answer:?}")))
 }
 
 #[cfg(test)]

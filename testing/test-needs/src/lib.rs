@@ -13,11 +13,15 @@
 //! The environment variable `KATO_REQUIRE_PROGRAMS`, set to whatever value, says that no test may be
 //! passed over for want of a program: then it fails.
 //!
-//! [`wait_until`] waits for what nothing tells of, such as the work of another process.
+//! [`wait_until`] waits for what nothing tells of, such as the work of another process, and [`server`]
+//! starts the programs of servers.
+
+pub mod server;
 
 use std::env;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -63,7 +67,26 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
             waited < Duration::from_secs(60),
             "not within a minute: {what}"
         );
-        thread::sleep(Duration::from_millis(1));
+        thread::park_timeout(Duration::from_millis(1));
+    }
+}
+
+/// Waits until a program has ended, at most so long, and returns whether it has: for tests that disturb a
+/// program in the middle of its work, and find it at its end where it was faster.
+///
+/// # Panics
+///
+/// When the system does not tell of it.
+pub fn ends_within(program: &mut Child, longest: Duration) -> bool {
+    let start = Instant::now();
+    loop {
+        if program.try_wait().expect("a child is told of").is_some() {
+            return true;
+        }
+        let Some(left) = longest.checked_sub(start.elapsed()) else {
+            return false;
+        };
+        thread::park_timeout(left.min(Duration::from_millis(1)));
     }
 }
 
@@ -97,7 +120,7 @@ pub fn browser() -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::{Command, Output};
+    use std::process::{Command, Output, Stdio};
 
     use super::*;
 
@@ -111,6 +134,15 @@ mod tests {
         command.env_remove(REQUIRE);
         command.envs(require.map(|value| (REQUIRE, value)));
         command.output().unwrap()
+    }
+
+    #[test]
+    fn a_program_ends_within_its_time_or_does_not() {
+        // It ends with its input.
+        let mut program = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        assert!(!ends_within(&mut program, Duration::from_millis(1)));
+        drop(program.stdin.take());
+        assert!(ends_within(&mut program, Duration::from_secs(60)));
     }
 
     #[test]

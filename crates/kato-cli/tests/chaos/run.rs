@@ -9,7 +9,6 @@ use std::path::Path;
 use std::process::Output;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use kato_mongo_server::MongoServer;
@@ -266,7 +265,7 @@ impl<'a> Run<'a> {
         let mut events = session.events.iter().peekable();
         // Since when only the delay of the next event is to be waited for.
         let mut since = Some(began);
-        while trainer.is_running() {
+        while !trainer.ends_within(STEP) {
             let now = Instant::now();
             assert!(now < began + LONGEST, "it hangs");
             let (due, later) = reliefs.into_iter().partition(|(at, _)| *at <= now);
@@ -293,7 +292,6 @@ impl<'a> Run<'a> {
                 let counts_documents = events.peek().is_some_and(|next| next.documents > 0);
                 since = (!counts_documents).then(Instant::now);
             }
-            thread::sleep(STEP);
         }
         self.relieve(reliefs, trainer);
         if let Some(proxy) = &self.proxy {

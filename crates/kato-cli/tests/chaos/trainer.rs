@@ -5,7 +5,9 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
+use kato_test_needs::ends_within;
 use serde_json::Value;
 
 use crate::signal::signal;
@@ -54,8 +56,9 @@ impl Trainer {
         self.committed.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn is_running(&mut self) -> bool {
-        self.child.try_wait().unwrap().is_none()
+    /// Waits for its end, at most so long; whether it has ended.
+    pub(crate) fn ends_within(&mut self, longest: Duration) -> bool {
+        ends_within(&mut self.child, longest)
     }
 
     pub(crate) fn signal(&self, name: &str) {

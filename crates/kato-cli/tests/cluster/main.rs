@@ -16,9 +16,9 @@ mod program;
 
 use std::path::Path;
 use std::process::Stdio;
-use std::thread;
 use std::time::Duration;
 
+use kato_test_needs::ends_within;
 use serde_json::Value;
 
 use crate::place::Place;
@@ -40,7 +40,7 @@ fn is_done_in_the_end(place: &Place, line: &str) {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        thread::sleep(Duration::from_millis(moment));
+        ends_within(&mut child, Duration::from_millis(moment));
         child.kill().unwrap();
         child.wait().unwrap();
     }

@@ -17,9 +17,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use kato_test_needs::ends_within;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -122,23 +122,12 @@ impl Place {
             .stderr(log)
             .spawn()
             .unwrap();
-        let begin = Instant::now();
-        let status = loop {
-            if let Some(status) = driver.try_wait().unwrap() {
-                break Some(status);
-            }
-            if begin.elapsed() > AT_MOST {
-                driver.kill().unwrap();
-                driver.wait().unwrap();
-                break None;
-            }
-            thread::sleep(Duration::from_millis(50));
-        };
+        if !ends_within(&mut driver, AT_MOST) {
+            driver.kill().unwrap();
+        }
+        let status = driver.wait().unwrap();
         let log = fs::read_to_string(self.path("log")).unwrap();
-        assert!(
-            status.is_some_and(|status| status.success()),
-            "{status:?}: {log}"
-        );
+        assert!(status.success(), "{status:?}: {log}");
     }
 
     /// How many times a worker or the program died.

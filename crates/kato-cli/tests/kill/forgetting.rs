@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::process::{Command, Stdio};
-use std::thread;
 use std::time::Instant;
 
 use kato_store::{EmbeddedStore, KnowledgeBase};
+use kato_test_needs::ends_within;
 
 use crate::program::kato;
 use crate::random::Random;
@@ -99,7 +99,7 @@ fn a_forgetting_that_is_killed_has_forgotten_all_of_it_or_nothing() {
             break;
         }
         let mut child = command(&place, "forget", &forget).spawn().unwrap();
-        thread::sleep(random.delay(whole.mul_f64(1.2)));
+        ends_within(&mut child, random.delay(whole.mul_f64(1.2)));
         child.kill().unwrap();
         n_kills += usize::from(!child.wait().unwrap().success());
     }

@@ -1,8 +1,9 @@
 //! Ctrl-C: the first commits and ends, the second ends at once.
 
 use std::process::Stdio;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use kato_test_needs::{ends_within, wait_until};
 
 use crate::report::{counters, stderr};
 use crate::signal::signal;
@@ -67,17 +68,12 @@ fn a_second_signal_ends_a_run_that_waits_for_input() {
         .spawn()
         .unwrap();
     place.wait_for("kb", 0, &mut child);
-    let start = Instant::now();
     // Not `wait`, which would close the input: that stays open and silent, so the run cannot end by
     // itself.
-    let status = loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            break status;
-        }
-        assert!(start.elapsed() < Duration::from_secs(60), "it does not end");
+    wait_until("it ends", || {
         signal(&child, "INT");
-        thread::sleep(Duration::from_millis(100));
-    };
-    assert_eq!(status.code(), Some(INTERRUPTED));
+        ends_within(&mut child, Duration::from_millis(100))
+    });
+    assert_eq!(child.wait().unwrap().code(), Some(INTERRUPTED));
     assert_eq!(place.committed("kb"), Some(0));
 }

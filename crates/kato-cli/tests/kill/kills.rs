@@ -1,8 +1,9 @@
 //! `kill -9` at any moment, as often as it takes.
 
 use std::os::unix::process::ExitStatusExt;
-use std::thread;
 use std::time::{Duration, Instant};
+
+use kato_test_needs::ends_within;
 
 use crate::knowledge::Knowledge;
 use crate::random::Random;
@@ -40,7 +41,7 @@ fn round(
         }
         let mut child = place.train("corpus.jsonl", kb, &arguments).spawn().unwrap();
         if n_kills < KILLS_PER_ROUND {
-            thread::sleep(random.delay(most));
+            ends_within(&mut child, random.delay(most));
             child.kill().unwrap();
         }
         let output = child.wait_with_output().unwrap();

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use kato_scheduler::Checkpoint;
 use kato_store::{EmbeddedStore, PatternStore};
+use kato_test_needs::wait_until;
 use tempfile::TempDir;
 
 use crate::corpus::write_corpus_and_tokenizer;
@@ -86,18 +85,11 @@ impl Workplace {
     /// Waits until a running program has committed this many documents; its exit in between fails
     /// the test.
     pub(crate) fn wait_for(&self, kb: &str, n_documents: u64, child: &mut Child) {
-        let start = Instant::now();
-        while self
-            .committed(kb)
-            .is_none_or(|committed| committed < n_documents)
-        {
+        wait_until("it commits", || {
             assert_eq!(child.try_wait().unwrap(), None, "it ended too early");
-            assert!(
-                start.elapsed() < Duration::from_secs(60),
-                "it commits nothing"
-            );
-            thread::sleep(Duration::from_millis(2));
-        }
+            self.committed(kb)
+                .is_some_and(|committed| committed >= n_documents)
+        });
     }
 
     /// Every file of a knowledge base with its bytes.

@@ -4,9 +4,9 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Output};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Once};
-use std::thread;
 use std::time::{Duration, Instant};
 
+use kato_test_needs::ends_within;
 use signal_hook::consts::SIGINT;
 use signal_hook::flag::register_conditional_shutdown;
 
@@ -41,9 +41,8 @@ pub(crate) fn interrupt(mut command: Command, after: Duration, random: &mut Rand
     let name = random.pick(&["INT", "TERM"]);
     take_interrupts();
     let mut child = command.spawn().unwrap();
-    // The moment is the point: nothing is waited for.
-    thread::sleep(after);
-    let was_over = child.try_wait().unwrap().is_some();
+    // The moment is the point: nothing else is waited for.
+    let was_over = ends_within(&mut child, after);
     let sent = Instant::now();
     if !was_over {
         signal(&child, name);

@@ -3,8 +3,9 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
-use std::thread;
 use std::time::{Duration, Instant};
+
+use kato_test_needs::ends_within;
 
 use crate::interrupted::{LONGEST, n_moments};
 use crate::place::Place;
@@ -49,8 +50,8 @@ fn a_training_whose_server_is_stopped_at_any_moment_teaches_everything_once() {
             "--batch",
             "1",
         ];
-        let trainer = place.train("corpus.jsonl", &arguments).spawn().unwrap();
-        thread::sleep(random.delay(Duration::from_secs(1)));
+        let mut trainer = place.train("corpus.jsonl", &arguments).spawn().unwrap();
+        ends_within(&mut trainer, random.delay(Duration::from_secs(1)));
         stop(&mut server, &mut random);
         let mut server = serve();
         let output = trainer.wait_with_output().unwrap();

@@ -3,8 +3,8 @@
 use std::fs;
 use std::io::Write;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
+use kato_test_needs::wait_until;
 use serde_json::{Value, json};
 
 use crate::place::{N_SAMPLES, Place};
@@ -88,14 +88,7 @@ fn a_killed_run_is_interrupted_whatever_it_wrote_last() {
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(&corpus).unwrap();
     // It waits for more: the pipe is still open.
-    let start = Instant::now();
-    while !place.path("wiki/run.json").exists() {
-        assert!(
-            start.elapsed() < Duration::from_secs(60),
-            "it begins nothing"
-        );
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("it begins", || place.path("wiki/run.json").exists());
     let running = place.run("wiki");
     assert_eq!(running["manifest"]["state"], "running");
     assert_eq!(running["manifest"]["process"], child.id());

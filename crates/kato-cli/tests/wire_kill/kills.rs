@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Output};
-use std::thread;
 use std::time::{Duration, Instant};
+
+use kato_test_needs::ends_within;
 
 use crate::place::{Node, Place};
 use crate::random::Random;
@@ -65,11 +66,13 @@ impl<'a> Attack<'a> {
 
     /// Kills the server as often as it takes, or the trainer once.
     fn attack(&mut self, mut trainer: Child, victims: &[&str]) -> Output {
-        while self.n_kills < self.max_kills && trainer.try_wait().unwrap().is_none() {
-            thread::sleep(self.random.delay(LIFE));
+        while self.n_kills < self.max_kills {
+            if ends_within(&mut trainer, self.random.delay(LIFE)) {
+                break;
+            }
             let victim = self.random.pick(victims);
             if victim != "trainer" {
-                self.n_kills += usize::from(trainer.try_wait().unwrap().is_none());
+                self.n_kills += 1;
                 self.server.kill();
                 self.server = self.place.serve();
             }

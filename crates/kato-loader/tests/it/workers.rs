@@ -10,6 +10,7 @@ use futures_util::StreamExt;
 use kato_loader::{
     LoadError, OnBadRecord, Order, StreamingDatasetLoader, StreamingDatasetLoaderBuilder, TextUnit,
 };
+use kato_test_needs::wait_until;
 
 use crate::support::{Folder, builder, documents};
 
@@ -276,8 +277,12 @@ fn a_probe_hears_what_the_threads_decode_and_the_documents_stay_the_same() {
     assert!(decode.seconds.busy > 0.0, "{decode:?}");
 }
 
-/// A stream whose writer takes his time.
-struct Slow(u8);
+/// A stream of so many lines whose writer takes his time: until its reader is seen to starve.
+struct Slow(u8, kato_probe::Probe);
+
+fn starved(probe: &kato_probe::Probe) -> f64 {
+    probe.read().unwrap().stages[0].threads[0].seconds.starved
+}
 
 impl std::io::Read for Slow {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
@@ -285,7 +290,8 @@ impl std::io::Read for Slow {
             return Ok(0);
         }
         self.0 -= 1;
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        let before = starved(&self.1);
+        wait_until("the reader starves", || starved(&self.1) >= before + 0.02);
         let line = b"a line\n";
         buffer[..line.len()].copy_from_slice(line);
         Ok(line.len())
@@ -298,7 +304,7 @@ fn a_slow_stream_is_no_work_of_who_reads_it() {
     let thread = probe.thread("load");
     kato_probe::thread::set(kato_probe::ThreadState::Busy);
     let loader = builder()
-        .with_reader("a.txt", Slow(10))
+        .with_reader("a.txt", Slow(10, probe.clone()))
         .with_text_unit(kato_loader::TextUnit::Line)
         .build()
         .unwrap();

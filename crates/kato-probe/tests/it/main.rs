@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use kato_probe::reading::StageReading;
 use kato_probe::{Probe, Reading, ThreadState, Wait};
+use kato_test_needs::wait_until;
 
 fn stage(reading: &Reading, name: &str) -> StageReading {
     let found = reading.stages.iter().find(|stage| stage.name == name);
@@ -35,10 +36,11 @@ fn the_states_of_a_thread_add_up_to_its_time() {
     let start = Instant::now();
     let _thread = probe.thread("learn");
     kato_probe::thread::set(ThreadState::Busy);
-    std::thread::sleep(Duration::from_millis(5));
+    let learn = || stage(&probe.read().unwrap(), "learn").seconds;
+    wait_until("it works", || learn().busy >= 0.005);
     {
         let _waiting = kato_probe::thread::waiting(Wait::Server);
-        std::thread::sleep(Duration::from_millis(5));
+        wait_until("it waits", || learn().blocked_server >= 0.005);
     }
     kato_probe::thread::set(ThreadState::Starved);
     let before = start.elapsed().as_secs_f64();
@@ -57,11 +59,12 @@ fn a_wait_that_lasts_is_seen_before_it_ends() {
     let probe = Probe::on(["learn"]);
     let _thread = probe.thread("learn");
     let _waiting = kato_probe::thread::waiting(Wait::Disk);
-    std::thread::sleep(Duration::from_millis(5));
+    wait_until("it is seen", || {
+        stage(&probe.read().unwrap(), "learn").seconds.blocked_disk >= 0.005
+    });
     let learn = stage(&probe.read().unwrap(), "learn");
     assert_eq!(learn.threads[0].state, ThreadState::Blocked(Wait::Disk));
     assert!(learn.threads[0].in_state >= 0.005);
-    assert!(learn.seconds.blocked_disk >= 0.005);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use kato_probe::{Probe, ThreadState};
 use kato_profiler::snapshot::ResourceSnapshot;
 use kato_profiler::source::ResourceSource;
 use kato_profiler::{ProfileError, ProfilingEngine};
+use kato_test_needs::wait_until;
 
 use crate::support::{Edited, Pipeline, STAGES, millis, spin};
 
@@ -231,8 +232,11 @@ fn a_snapshot_a_second_costs_less_than_half_a_per_cent_of_a_core() {
 
 #[test]
 fn without_a_probe_a_process_that_computes_is_seen_all_the_same() {
+    let looks = Arc::new(AtomicUsize::new(0));
+    let looking = Arc::clone(&looks);
     let profile = ProfilingEngine::builder()
-        .with_source(Edited::new(|snapshot, seconds| {
+        .with_source(Edited::new(move |snapshot, seconds| {
+            looking.fetch_add(1, Ordering::SeqCst);
             snapshot.cpu.process_seconds = Some(1.9 * seconds);
             snapshot.cpu.allowed_cores = Some(2.0);
             snapshot.cpu.throttled_seconds = None;
@@ -244,7 +248,7 @@ fn without_a_probe_a_process_that_computes_is_seen_all_the_same() {
         .unwrap()
         .start()
         .unwrap();
-    std::thread::sleep(millis(100.0));
+    wait_until("it is looked at", || looks.load(Ordering::SeqCst) >= 10);
     let verdict = profile.stop().verdict;
     assert_eq!(
         (verdict.stage, verdict.cause),

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use kato_probe::{Probe, ThreadState, Wait};
 use kato_profiler::experiment::{Elasticity, Outcome, ThrottleExperiment};
 use kato_profiler::verdict::Cause;
 use kato_profiler::{ProfileError, ProfilingEngine};
+use kato_test_needs::wait_until;
 
 use crate::support::{Pipeline, STAGES, Work, millis};
 
@@ -30,9 +30,16 @@ fn while_running<T>(pipeline: &Pipeline, probe: &Probe, act: impl FnOnce() -> T)
     std::thread::scope(|scope| {
         let _stops = Stops(&stop);
         scope.spawn(|| pipeline.run(probe, &stop));
-        std::thread::sleep(millis(50.0));
+        wait_until("items come through", || n_committed(probe) > 0);
         act()
     })
+}
+
+/// Items that the last stage has done.
+fn n_committed(probe: &Probe) -> u64 {
+    let reading = probe.read().unwrap();
+    let commit = reading.stages.iter().find(|stage| stage.name == "commit");
+    commit.map_or(0, |stage| stage.items)
 }
 
 /// Asks until the answer is clear, at most twenty times: other programs may hold windows up.
@@ -79,7 +86,10 @@ fn a_verdict_can_be_confirmed_while_the_run_goes_on() {
             .with_probe(probe.clone())
             .with_sampling_interval(millis(20.0));
         let profile = engine.build().unwrap().start().unwrap();
-        std::thread::sleep(millis(200.0));
+        let before = n_committed(&probe);
+        wait_until("it is told by many items", || {
+            n_committed(&probe) >= before + 50
+        });
         let verdict = profile.stop().verdict;
         assert_eq!(verdict.stage.as_deref(), Some("commit"));
         ask(&ThrottleExperiment::from_verdict(&verdict).unwrap(), &probe)
@@ -111,7 +121,6 @@ fn afterwards_the_stage_has_its_full_speed_even_if_the_experiment_failed() {
 #[test]
 fn a_verdict_without_a_stage_cannot_be_tried() {
     let profile = ProfilingEngine::builder().build().unwrap().start().unwrap();
-    std::thread::sleep(Duration::from_millis(20));
     let mut verdict = profile.stop().verdict;
     verdict.stage = None;
     assert!(ThrottleExperiment::from_verdict(&verdict).is_err());
