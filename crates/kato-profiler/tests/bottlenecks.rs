@@ -18,7 +18,7 @@ use kato_probe::{CallProbe, Probe, ThreadState, Wait};
 use kato_profiler::snapshot::{PressureSnapshot, ResourceSnapshot};
 use kato_profiler::verdict::Cause;
 use kato_profiler::{ProfilingEngine, ProfilingSummary};
-use support::{Edited, Pipeline, STAGES, Work, millis, spin};
+use support::{Edited, Pipeline, STAGES, Work, asleep, millis, pass, spin};
 use thresholds::Resource;
 
 /// Long enough for a hundred short items, and eight of the longest.
@@ -68,7 +68,7 @@ impl Case {
             .unwrap();
         if self.cause == Cause::Idle {
             let _thread = self.probe.thread("load");
-            std::thread::sleep(RUN);
+            pass(RUN);
         } else {
             self.pipeline.run_for(&self.probe, RUN);
         }
@@ -110,7 +110,7 @@ fn spins(time: f64) -> Work {
 /// Sleeps, marked as a wait.
 fn wait(wait: Wait, time: Duration) {
     let _waiting = kato_probe::thread::waiting(wait);
-    std::thread::sleep(time);
+    pass(time);
 }
 
 fn waits(what: Wait, time: f64) -> Work {
@@ -152,7 +152,7 @@ fn locks(time: f64) -> Work {
         let _held = lock.lock().unwrap();
         drop(waiting);
         // Holding a lock is work; asleep, so that other programs do not matter.
-        std::thread::sleep(millis(time));
+        pass(millis(time));
     })
 }
 
@@ -170,7 +170,7 @@ fn writes(folder: &std::path::Path, bytes: usize, time: f64, flush: bool) -> Wor
         if flush {
             file.sync_data().unwrap();
         }
-        std::thread::sleep(millis(time));
+        pass(millis(time));
     })
 }
 
@@ -204,7 +204,7 @@ fn calling(
 fn starves(time: f64) -> Work {
     Arc::new(move |_| {
         let _starved = kato_probe::thread::during(ThreadState::Starved);
-        std::thread::sleep(millis(time));
+        pass(millis(time));
     })
 }
 
@@ -459,12 +459,7 @@ fn cases(folder: &std::path::Path) -> Vec<Case> {
             "sleeping without a mark",
             "learn",
             Unmarked,
-            learning(
-                1,
-                Arc::new(|_| {
-                    std::thread::sleep(millis(5.0));
-                }),
-            ),
+            learning(1, asleep(5.0)),
         ),
     ];
     cases.push(Case {

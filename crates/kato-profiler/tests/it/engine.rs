@@ -10,7 +10,7 @@ use kato_profiler::source::ResourceSource;
 use kato_profiler::{ProfileError, ProfilingEngine};
 use kato_test_needs::wait_until;
 
-use crate::support::{Edited, Pipeline, STAGES, millis, spin};
+use crate::support::{Edited, Pipeline, STAGES, asleep, millis, spin};
 
 /// Counts its readings, and that it is let go.
 struct Counting(Arc<AtomicUsize>, Arc<AtomicUsize>);
@@ -210,7 +210,7 @@ fn a_snapshot_a_second_costs_less_than_half_a_per_cent_of_a_core() {
         .unwrap();
     let pipeline = Pipeline {
         learners: 8,
-        learn: Arc::new(|_| std::thread::sleep(millis(1.0))),
+        learn: asleep(1.0),
         ..Pipeline::default()
     };
     pipeline.run_for(&probe, Duration::from_secs(2));

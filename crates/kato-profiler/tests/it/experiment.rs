@@ -1,6 +1,5 @@
 //! Slowing a stage down tells whether it bounds the pipeline.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use kato_probe::{Probe, ThreadState, Wait};
@@ -9,12 +8,7 @@ use kato_profiler::verdict::Cause;
 use kato_profiler::{ProfileError, ProfilingEngine};
 use kato_test_needs::wait_until;
 
-use crate::support::{Pipeline, STAGES, Work, millis};
-
-/// Works for so long; asleep, so that other programs do not matter.
-fn works(time: f64) -> Work {
-    Arc::new(move |_| std::thread::sleep(millis(time)))
-}
+use crate::support::{Pipeline, STAGES, asleep, millis, pass};
 
 /// Stops the pipeline also when a test fails, which would wait for it forever.
 struct Stops<'a>(&'a AtomicBool);
@@ -58,8 +52,8 @@ fn ask(experiment: &ThrottleExperiment, probe: &Probe) -> Elasticity {
 fn the_stage_that_bounds_is_confirmed_and_the_others_are_refuted() {
     let probe = Probe::on(STAGES);
     let pipeline = Pipeline {
-        learn: works(4.0),
-        commit: works(1.0),
+        learn: asleep(4.0),
+        commit: asleep(1.0),
         ..Pipeline::default()
     };
     let (learn, commit) = while_running(&pipeline, &probe, || {
@@ -78,7 +72,7 @@ fn the_stage_that_bounds_is_confirmed_and_the_others_are_refuted() {
 fn a_verdict_can_be_confirmed_while_the_run_goes_on() {
     let probe = Probe::on(STAGES);
     let pipeline = Pipeline {
-        commit: works(4.0),
+        commit: asleep(4.0),
         ..Pipeline::default()
     };
     let found = while_running(&pipeline, &probe, || {
@@ -110,7 +104,7 @@ fn afterwards_the_stage_has_its_full_speed_even_if_the_experiment_failed() {
     let _thread = probe.thread("learn");
     for _ in 0..10 {
         kato_probe::thread::set(ThreadState::Busy);
-        std::thread::sleep(millis(5.0));
+        pass(millis(5.0));
         kato_probe::thread::set(ThreadState::Blocked(Wait::Downstream));
     }
     let busy = probe.read().unwrap().stages[0].seconds.busy;

@@ -108,10 +108,20 @@ impl Pipeline {
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| self.run(probe, &stop));
-            std::thread::sleep(time);
+            pass(time);
             stop.store(true, Ordering::Relaxed);
         });
     }
+}
+
+/// Lets the time of a case pass: what takes it, and not something that is waited for.
+pub(crate) fn pass(time: Duration) {
+    std::thread::sleep(time);
+}
+
+/// Works for so long; asleep, so that other programs do not matter.
+pub(crate) fn asleep(time: f64) -> Work {
+    Arc::new(move |_| pass(millis(time)))
 }
 
 fn next(from: &Mutex<Receiver<usize>>) -> Option<usize> {

@@ -144,6 +144,7 @@ mod tests {
 
     use kato_model::batch::BatchSymbol;
     use kato_model::{LearnBatch, PatternName};
+    use kato_test_needs::wait_until;
     use serde_json::{Value, json};
 
     use super::*;
@@ -180,9 +181,9 @@ mod tests {
 
     /// Waits until the merge that goes on is finished, and returns whether there is one.
     fn wait_for_merge(store: &EmbeddedStore) -> bool {
-        while store.writing().iter().any(|it| !it.is_finished()) {
-            thread::sleep(Duration::from_millis(1));
-        }
+        wait_until("the merge is finished", || {
+            store.writing().iter().all(|it| it.is_finished())
+        });
         !store.writing().is_empty()
     }
 
