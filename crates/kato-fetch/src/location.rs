@@ -1,31 +1,21 @@
 //! Locations of remote data, as a user writes them.
 
+mod hub;
+mod secrets;
+
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use percent_encoding::percent_decode_str;
 use url::Url;
 
+pub use self::hub::HubLocation;
+use self::hub::parse_hub;
+pub(crate) use self::secrets::{redacted, without_secrets};
 use crate::FetchError;
 
 /// Schemes of object stores; `az` and those after it are Azure's.
 const STORE_SCHEMES: [&str; 8] = ["s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss"];
-
-/// Query parameters, in lower case, that grant access to whoever has them.
-const SECRET_PARAMETERS: [&str; 12] = [
-    "signature",
-    "sig",
-    "token",
-    "access_token",
-    "key",
-    "api_key",
-    "apikey",
-    "policy",
-    "key-pair-id",
-    "awsaccesskeyid",
-    "expires",
-    "credential",
-];
 
 /// Location of remote data: `hf://`, `http://`, `https://`, or an object store's (`s3://`, `gs://`,
 /// `az://`, `abfs://` …).
@@ -62,35 +52,6 @@ pub enum Location {
     Http(Url),
     /// One or more objects of an object store.
     Store(Url),
-}
-
-/// Dataset of the Hub, written `hf://DATASET[/CONFIG][@REVISION][:SPLIT]`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct HubLocation {
-    /// `owner/name`, or `name`. `a/b` may also turn out to be configuration `b` of dataset `a`,
-    /// when listed.
-    pub dataset: String,
-    /// Configuration; the default one if `None`.
-    pub config: Option<String>,
-    /// Branch, tag, commit, or a reference such as `refs/pr/1`; the newest commit if `None`.
-    pub revision: Option<String>,
-    /// Split; `train` if `None`.
-    pub split: Option<String>,
-}
-
-impl HubLocation {
-    /// Creates the location of a dataset's default configuration, newest revision and split
-    /// `train`.
-    #[must_use]
-    pub fn new(dataset: impl Into<String>) -> Self {
-        Self {
-            dataset: dataset.into(),
-            config: None,
-            revision: None,
-            split: None,
-        }
-    }
 }
 
 impl Location {
@@ -171,23 +132,6 @@ impl fmt::Display for Location {
     }
 }
 
-impl fmt::Display for HubLocation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "hf://{}", self.dataset)?;
-        let parts = [
-            ('/', &self.config),
-            ('@', &self.revision),
-            (':', &self.split),
-        ];
-        for (mark, part) in parts {
-            if let Some(part) = part {
-                write!(f, "{mark}{part}")?;
-            }
-        }
-        Ok(())
-    }
-}
-
 /// Returns the key in the URL of a store, as the store has it and not as URLs write it.
 pub(crate) fn store_key(url: &Url) -> Option<String> {
     let path = url.path();
@@ -231,182 +175,14 @@ pub(crate) fn invalid(location: &str, reason: impl Into<String>) -> FetchError {
     }
 }
 
-/// Returns a text that may be a URL as [`redacted`] does. Of one that does not parse, user,
-/// password, query and fragment are left out whatever they hold.
-pub(crate) fn without_secrets(text: &str) -> String {
-    let of_store = text.split_once("://").filter(|(scheme, rest)| {
-        // As it was written: a key is no part of a URL, and has no secrets.
-        let has_user = rest
-            .split('/')
-            .next()
-            .is_some_and(|name| name.contains(':'));
-        is_store_scheme(&scheme.to_ascii_lowercase()) && !has_user
-    });
-    if of_store.is_some() {
-        return text.to_owned();
-    }
-    if let Ok(url) = Url::parse(text) {
-        return redacted(&url);
-    }
-    let shown = text.split(['?', '#']).next().unwrap_or_default();
-    let Some((scheme, rest)) = text.split_once("://") else {
-        return shown.to_owned();
-    };
-    // The Hub's have no password, and an `@` before a revision.
-    if scheme.eq_ignore_ascii_case("hf") {
-        return shown.to_owned();
-    }
-    let (authority, behind) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    // A password may hold a character that should have been escaped: what stands before that is its
-    // beginning then, and not a host.
-    if behind.contains('@') {
-        return format!("{scheme}://…");
-    }
-    let host = authority
-        .rsplit_once('@')
-        .map_or(authority, |(_, host)| host);
-    let path = behind.split(['?', '#']).next().unwrap_or_default();
-    format!("{scheme}://{host}{path}")
-}
-
-/// Returns a URL without user, password, fragment, and the parameters of its query that grant
-/// access.
-pub(crate) fn redacted(url: &Url) -> String {
-    let mut shown = url.clone();
-    // Both fail only for URLs that can have neither.
-    let _ = shown.set_username("");
-    let _ = shown.set_password(None);
-    shown.set_fragment(None);
-    if url.query().is_some() {
-        let kept: Vec<(String, String)> = url
-            .query_pairs()
-            .filter(|(name, _)| !is_secret(name))
-            .map(|(name, value)| (name.into_owned(), value.into_owned()))
-            .collect();
-        if kept.is_empty() {
-            shown.set_query(None);
-        // Writing the pairs again may spell them differently, and the result is the file's name: a
-        // query without secrets stays as it is.
-        } else if kept.len() < url.query_pairs().count() {
-            shown.query_pairs_mut().clear().extend_pairs(kept);
-        }
-    }
-    shown.into()
-}
-
-/// Returns whether a query parameter grants access: those of signed URLs of S3, Google Cloud
-/// Storage and Azure, and some general ones.
-fn is_secret(parameter: &str) -> bool {
-    let name = parameter.to_ascii_lowercase();
-    name.starts_with("x-amz-")
-        || name.starts_with("x-goog-")
-        || name.starts_with("x-ms-")
-        || SECRET_PARAMETERS.contains(&name.as_str())
-}
-
 fn parse_url(text: &str) -> Result<Url, FetchError> {
     Url::parse(text).map_err(|error| invalid(text, error.to_string()))
 }
 
 /// Returns a text with its `%XX` escapes resolved; `None` if that is not UTF-8.
 pub(crate) fn percent_decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, others)) = rest.split_first() {
-        match others.split_first_chunk::<2>() {
-            Some((code, behind)) if first == b'%' && code.iter().all(u8::is_ascii_hexdigit) => {
-                let digit = |digit: u8| match digit {
-                    b'0'..=b'9' => digit - b'0',
-                    letter => letter.to_ascii_lowercase() - b'a' + 10,
-                };
-                bytes.push(digit(code[0]) << 4 | digit(code[1]));
-                rest = behind;
-            }
-            _ => {
-                // A `%` without two digits behind it stands for itself, as in the URL standard.
-                bytes.push(first);
-                rest = others;
-            }
-        }
-    }
-    String::from_utf8(bytes).ok()
-}
-
-/// Parses what follows `hf://` in `text`.
-fn parse_hub(text: &str, rest: &str) -> Result<HubLocation, FetchError> {
-    // The parts are cut off from the end: a revision may hold slashes (`refs/pr/1`), but Git allows
-    // no `:` in it, so the last one begins the split.
-    let (rest, split) = cut(rest.rsplit_once(':'), rest);
-    let (rest, revision) = cut(rest.split_once('@'), rest);
-    // The Hub's own client writes `hf://datasets/OWNER/NAME`.
-    let path = rest.strip_prefix("datasets/").unwrap_or(rest);
-    for (what, part) in [("revision", &revision), ("split", &split)] {
-        if part
-            .as_deref()
-            .is_some_and(|part| part.is_empty() || part.chars().any(char::is_whitespace))
-        {
-            return Err(invalid(
-                text,
-                format!("the {what} is empty or holds blanks"),
-            ));
-        }
-    }
-    let segments: Vec<&str> = path.split('/').collect();
-    if segments.iter().any(|segment| !is_plain(segment)) {
-        return Err(invalid(
-            text,
-            "write hf://DATASET[/CONFIG][@REVISION][:SPLIT] with letters, digits, `.`, `_`, `-` and `=`",
-        ));
-    }
-    let (dataset, config) = match segments.as_slice() {
-        [name] => ((*name).to_owned(), None),
-        [owner, name] => (format!("{owner}/{name}"), None),
-        [owner, name, config] => (format!("{owner}/{name}"), Some((*config).to_owned())),
-        _ => {
-            return Err(invalid(
-                text,
-                "more than OWNER/NAME/CONFIG; write hf://OWNER/NAME/CONFIG",
-            ));
-        }
-    };
-    // Taken for a revision, the name of a listed file would fail only at the Hub, as a missing
-    // revision.
-    if revision.as_deref().is_some_and(names_a_file) {
-        return Err(invalid(
-            text,
-            "this is the name of one file; open it as a file",
-        ));
-    }
-    Ok(HubLocation {
-        dataset,
-        config,
-        revision,
-        split,
-    })
-}
-
-/// Returns the two parts of a split text, or the whole where the mark does not occur.
-fn cut<'a>(parts: Option<(&'a str, &str)>, whole: &'a str) -> (&'a str, Option<String>) {
-    parts.map_or((whole, None), |(rest, part)| (rest, Some(part.to_owned())))
-}
-
-/// Returns whether a path segment can be part of a dataset's name: not empty, no `.` or `..`, and
-/// without characters that a URL would encode.
-fn is_plain(segment: &str) -> bool {
-    !segment.is_empty()
-        && segment != "."
-        && segment != ".."
-        && segment
-            .chars()
-            .all(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '=' | '+'))
-}
-
-/// Returns whether a revision is a commit with a path behind it.
-fn names_a_file(revision: &str) -> bool {
-    revision.split_once('/').is_some_and(|(commit, _)| {
-        // A commit's SHA-1 in hexadecimal.
-        commit.len() == 40 && commit.bytes().all(|b| b.is_ascii_hexdigit())
-    })
+    let decoded = percent_decode_str(text).decode_utf8().ok()?;
+    Some(decoded.into_owned())
 }
 
 #[cfg(test)]
@@ -531,19 +307,6 @@ mod tests {
                 location,
                 "{text}"
             );
-        }
-    }
-
-    #[test]
-    fn secrets_of_what_is_no_url_are_not_shown() {
-        for (text, expected) in [
-            ("https://me:secret@x y/a?b=c", "https://x y/a"),
-            ("https://me:sec/ret@x.org/a", "https://…"),
-            ("https://me:sec?ret@x.org/a", "https://…"),
-            ("https://me:sec#ret@x.org/a", "https://…"),
-            ("a/b?sig=secret", "a/b"),
-        ] {
-            assert_eq!(without_secrets(text), expected);
         }
     }
 

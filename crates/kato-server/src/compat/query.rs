@@ -1,6 +1,7 @@
 //! Query strings, as Starlette reads them: the last of equal names counts, an empty value is a
 //! value.
 
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use crate::compat::json::excerpt_of_text;
@@ -88,28 +89,7 @@ fn decode_form(text: &str) -> String {
 /// Decodes percent signs; what is no UTF-8 becomes U+FFFD, and a percent sign that begins no code
 /// stays.
 pub(crate) fn decode(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, tail)) = rest.split_first() {
-        let code = (byte == b'%').then(|| hex_pair(tail)).flatten();
-        bytes.push(code.unwrap_or(byte));
-        rest = if code.is_some() {
-            tail.get(2..).unwrap_or_default()
-        } else {
-            tail
-        };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// Returns the byte that two hexadecimal digits stand for.
-fn hex_pair(bytes: &[u8]) -> Option<u8> {
-    let digit = |idx: usize| {
-        bytes
-            .get(idx)
-            .and_then(|byte| char::from(*byte).to_digit(16))
-    };
-    u8::try_from(digit(0)? * 16 + digit(1)?).ok()
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 /// Encodes a path for a header, except for the characters that a path may hold.
