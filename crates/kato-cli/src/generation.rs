@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use indicatif::HumanCount;
 use kato_engine::Node;
-use kato_hierarchy::generation::{Fit, GenerationEnd, Part, PatternLink, Span};
+use kato_hierarchy::generation::{Fit, GeneratedSpan, GenerationEnd, Part, PatternLink};
 use kato_hierarchy::{Generation, GenerationOptions, Hierarchy, Source};
 use kato_model::PatternName;
 use kato_prediction::Prediction;
@@ -57,7 +57,7 @@ impl<'h> GenerationView<'h> {
     }
 
     /// Returns the form of a span for programs.
-    fn json<'a>(&'a self, span: &'a Span) -> SpanJson<'a> {
+    fn json<'a>(&'a self, span: &'a GeneratedSpan) -> SpanJson<'a> {
         SpanJson {
             text: &span.text,
             tokens: &span.tokens,
@@ -77,7 +77,7 @@ impl<'h> GenerationView<'h> {
 
     /// Describes a span for people: how it fits, its metrics, and the patterns and documents that
     /// it comes from.
-    fn explained(&self, number: usize, span: &Span, width: usize) -> String {
+    fn explained(&self, number: usize, span: &GeneratedSpan, width: usize) -> String {
         let prediction = &span.prediction;
         let name = short(&prediction.name);
         let title = format!("{number}  {} {name}", self.node(span.level));

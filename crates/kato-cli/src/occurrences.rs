@@ -6,7 +6,7 @@ mod lessons;
 use anyhow::Result;
 use indicatif::HumanCount;
 use kato_model::PatternName;
-use kato_occurrences::{DocumentRef, Occurrences, Place, Shape};
+use kato_occurrences::{DocumentRef, LessonShape, Occurrences, Place};
 use kato_store::{EmbeddedStore, PatternStore};
 use serde::Serialize;
 
@@ -92,7 +92,7 @@ impl Asked {
         })
     }
 
-    fn lesson(&self, token: u64, shape: &Shape) -> Result<LessonView> {
+    fn lesson(&self, token: u64, shape: &LessonShape) -> Result<LessonView> {
         let vocabulary = self.run.learner().tokenizer().vocabulary();
         let name = shape.name(|token| vocabulary.get(token).unwrap_or_default());
         let pattern = self.store().pattern(shape.level(), &name)?;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use indicatif::{HumanBytes, HumanCount};
-use kato_runs::manifest::{Origin, RunState};
+use kato_runs::manifest::{RunOrigin, RunState};
 use kato_runs::{Archive, Run, RunLocation, RunManifest, Runs};
 use serde::Serialize;
 use serde_json::Value;
@@ -252,10 +252,10 @@ fn id(run: &Run) -> String {
 }
 
 /// Describes where a run comes from.
-fn from(origin: &Origin) -> String {
+fn from(origin: &RunOrigin) -> String {
     match origin {
-        Origin::Cloned { id, name } => format!("cloned from {name} ({id})"),
-        Origin::Imported { id, name } => format!("imported from an export of {name} ({id})"),
+        RunOrigin::Cloned { id, name } => format!("cloned from {name} ({id})"),
+        RunOrigin::Imported { id, name } => format!("imported from an export of {name} ({id})"),
         // The enum is open: a kind that is not known here is shown as it is recorded.
         _ => serde_json::to_value(origin)
             .as_ref()

@@ -9,14 +9,14 @@
 //! * [`Hierarchy::unravel`] takes a pattern, or any future, down to tokens and text; an
 //!   [`Unraveller`] does so for many.
 //! * [`Hierarchy::generate`] goes up and down until nothing that was learned continues the text;
-//!   every [`Span`] states where it comes from. A [`Generator`] yields them one by one.
+//!   every [`GeneratedSpan`] states where it comes from. A [`Generator`] yields them one by one.
 //! * [`Hierarchy::head`] gives a [`TextHead`]: the next token with its probability, why it has that,
 //!   the surprise of a text, and text written by probabilities.
 //! * [`Hierarchy::learn`] learns a text at all levels in one step, beside whoever asks and commits.
 //! * [`transfer_predictions`] passes predictions of one session to another, as symbols.
 //!
 //! [`Unraveller`]: unravel::Unraveller
-//! [`Span`]: generation::Span
+//! [`GeneratedSpan`]: generation::GeneratedSpan
 //! [`Generator`]: generation::Generator
 //! [`transfer_predictions`]: transfer::transfer_predictions
 

@@ -1,6 +1,6 @@
 //! The learn calls of a unit's text: the one around a span, and whether one is at a place.
 
-use crate::Shape;
+use crate::LessonShape;
 use crate::unit::Unit;
 
 impl Unit {
@@ -12,7 +12,7 @@ impl Unit {
         from: u64,
         to: u64,
         [start, end]: [u64; 2],
-    ) -> Option<(u64, Shape)> {
+    ) -> Option<(u64, LessonShape)> {
         let mut first = from;
         for level in lowest..self.cuts.n_levels() {
             // The borders of a level are borders of those below, so the search goes on from there.
@@ -33,7 +33,7 @@ impl Unit {
     }
 
     /// Returns whether a learn call of this shape is at a place that holds its tokens.
-    pub(crate) fn is_lesson(&self, place: u64, shape: &Shape) -> bool {
+    pub(crate) fn is_lesson(&self, place: u64, shape: &LessonShape) -> bool {
         let level = shape.level();
         let end = place + shape.tokens.len() as u64;
         if level >= self.cuts.n_levels()
@@ -63,14 +63,14 @@ impl Unit {
     }
 
     /// Returns what lies between two borders of a level.
-    fn shape(&self, level: usize, first: u64, next: u64) -> Shape {
+    fn shape(&self, level: usize, first: u64, next: u64) -> LessonShape {
         let mut borders = vec![Vec::new(); level];
         for at in first..next {
             for of_level in borders.iter_mut().take(self.cuts.levels_at(at)) {
                 of_level.push((at - first) as u32);
             }
         }
-        Shape {
+        LessonShape {
             tokens: self.tokens(first, next),
             borders,
         }

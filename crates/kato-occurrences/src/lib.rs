@@ -5,7 +5,7 @@
 //! A [`Writer`] takes documents with the plans of their learn calls. [`Occurrences`] answers: [how
 //! often](Occurrences::count) a sequence of tokens is in the documents and [where](Occurrences::places), the
 //! [longest spans](Occurrences::spans) of a text that are there, and [who taught](Occurrences::lessons) a
-//! pattern. A [`Shape`] is a learn call: its tokens and where those of lower levels begin.
+//! pattern. A [`LessonShape`] is a learn call: its tokens and where those of lower levels begin.
 
 mod bits;
 mod calls;
@@ -27,6 +27,6 @@ pub use documents::DocumentRef;
 pub use error::OccurrencesError;
 pub use header::Position;
 pub use occurrences::{Occurrences, Place, Removal};
-pub use shape::Shape;
+pub use shape::LessonShape;
 pub use spans::Span;
 pub use writer::{Documents, Writer, Written};

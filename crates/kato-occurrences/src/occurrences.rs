@@ -8,7 +8,7 @@ use kato_columns::files::{FileError, lock, remove};
 use crate::header::{Position, name, read_chain, units_dir};
 use crate::spans::{Span, spans};
 use crate::unit::{Rows, Unit};
-use crate::{DocumentRef, OccurrencesError, Shape, Written};
+use crate::{DocumentRef, LessonShape, OccurrencesError, Written};
 
 /// The occurrences of a knowledge base.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ pub struct Place {
     pub token: u64,
     /// The learn call of the lowest level that holds all of it, and the number of its first token in the
     /// document; `None` where it crosses a border of every level.
-    pub call: Option<(u64, Shape)>,
+    pub call: Option<(u64, LessonShape)>,
 }
 
 impl Occurrences {
@@ -205,7 +205,7 @@ impl Occurrences {
     /// [`OccurrencesError::Damaged`].
     pub fn lessons(
         &self,
-        shape: &Shape,
+        shape: &LessonShape,
         after: u64,
         limit: usize,
     ) -> Result<(u64, Vec<Place>), OccurrencesError> {

@@ -7,14 +7,14 @@ use kato_store::trace::{Trace, TraceChild};
 /// What a learn call was made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Shape {
+pub struct LessonShape {
     /// Its tokens.
     pub tokens: Vec<u32>,
     /// For each level below it, from the lowest up, where that level's learn calls begin among the tokens.
     pub borders: Vec<Vec<u32>>,
 }
 
-impl Shape {
+impl LessonShape {
     /// Returns the shape of a traced pattern; `None` where it is not made of single tokens alone, in which
     /// case no document taught it.
     ///

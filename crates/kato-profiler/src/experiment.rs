@@ -58,14 +58,14 @@ pub struct Elasticity {
     /// Items a second at full speed.
     pub rate: f64,
     /// The conclusion about the stage.
-    pub outcome: Outcome,
+    pub outcome: ExperimentOutcome,
 }
 
 /// The conclusion of an experiment about a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Outcome {
+pub enum ExperimentOutcome {
     /// The stage bounds the pipeline: elasticity of at least 0.5, and the interval above 0.
     Confirmed,
     /// The stage does not bound the pipeline: the interval is below 0.5.
@@ -227,9 +227,9 @@ impl ThrottleExperiment {
             upper,
             rate: rate / n,
             outcome: match () {
-                () if lower > 0.0 && elasticity >= 0.5 => Outcome::Confirmed,
-                () if upper < 0.5 => Outcome::Refuted,
-                () => Outcome::Unclear,
+                () if lower > 0.0 && elasticity >= 0.5 => ExperimentOutcome::Confirmed,
+                () if upper < 0.5 => ExperimentOutcome::Refuted,
+                () => ExperimentOutcome::Unclear,
             },
         })
     }

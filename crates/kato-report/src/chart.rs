@@ -9,7 +9,7 @@ use crate::scale::{Axis, Scale};
 
 /// A value that holds over a stretch of the horizontal axis; without a value there is a gap.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Span {
+pub struct ChartSpan {
     /// Where it begins.
     pub start: f64,
     /// Where it ends.
@@ -30,14 +30,14 @@ pub enum Shape {
     /// The area between lower and upper ends: x, low, high.
     Band(Vec<(f64, f64, f64)>),
     /// A line of steps.
-    Steps(Vec<Span>),
+    Steps(Vec<ChartSpan>),
     /// An area of steps upon the stacks before it, whose stretches are the same.
-    Stack(Vec<Span>),
+    Stack(Vec<ChartSpan>),
 }
 
 impl Shape {
     /// Returns the stretches of steps and stacks.
-    fn spans(&self) -> &[Span] {
+    fn spans(&self) -> &[ChartSpan] {
         match self {
             Self::Steps(spans) | Self::Stack(spans) => spans,
             _ => &[],
@@ -206,7 +206,7 @@ impl Chart {
         path
     }
 
-    fn steps(&self, spans: &[Span], x: &Scale, y: &Scale) -> String {
+    fn steps(&self, spans: &[ChartSpan], x: &Scale, y: &Scale) -> String {
         let mut path = String::new();
         let mut is_drawn = false;
         for span in spans {
@@ -226,7 +226,7 @@ impl Chart {
     }
 
     /// Returns the area upon `floor`, and raises that by it.
-    fn stack(&self, spans: &[Span], x: &Scale, y: &Scale, floor: &mut Vec<f64>) -> String {
+    fn stack(&self, spans: &[ChartSpan], x: &Scale, y: &Scale, floor: &mut Vec<f64>) -> String {
         let mut path = String::new();
         floor.resize(floor.len().max(spans.len()), 0.0);
         for (span, floor) in spans.iter().zip(floor) {
@@ -313,10 +313,10 @@ mod tests {
         Chart::new("a < b", Axis::logarithmic("n"), Axis::linear("s"))
     }
 
-    fn spans(values: &[Option<f64>]) -> Vec<Span> {
+    fn spans(values: &[Option<f64>]) -> Vec<ChartSpan> {
         let values = values.iter().enumerate();
         values
-            .map(|(at, &value)| Span {
+            .map(|(at, &value)| ChartSpan {
                 start: at as f64,
                 end: at as f64 + 1.0,
                 value,

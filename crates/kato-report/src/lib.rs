@@ -13,10 +13,10 @@ mod ranges;
 mod scale;
 
 pub use bars::bars;
-pub use chart::{Chart, Shape, Span};
+pub use chart::{Chart, ChartSpan, Shape};
 pub use color::Color;
 pub use heat_map::HeatMap;
-pub use page::{Callout, Cell, Page, Table};
+pub use page::{Callout, Cell, Page, PageTable};
 pub use picture::Picture;
 pub use ranges::{Range, Ranges};
 pub use scale::Axis;

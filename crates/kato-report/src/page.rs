@@ -11,11 +11,11 @@ const LAYOUT: &str = include_str!("page.css");
 /// A page, written from the top to the bottom.
 ///
 /// ```
-/// use kato_report::{Page, Table};
+/// use kato_report::{Page, PageTable};
 ///
 /// let mut page = Page::new("Jobs <today>");
 /// page.heading("Queues");
-/// let mut table = Table::new(["queue", "jobs"]);
+/// let mut table = PageTable::new(["queue", "jobs"]);
 /// table.row("mail", ["7".to_owned()]);
 /// page.table(&table);
 /// let html = page.into_html();
@@ -42,7 +42,7 @@ pub struct Callout {
 /// A table, whose rows have a name each. On narrow screens a row becomes a block of lines; roles say
 /// that it is a table all the same.
 #[derive(Debug, Clone)]
-pub struct Table {
+pub struct PageTable {
     columns: Vec<String>,
     rows: String,
 }
@@ -62,7 +62,7 @@ impl From<String> for Cell {
     }
 }
 
-impl Table {
+impl PageTable {
     /// Creates an empty table; the first column is that of the names.
     #[must_use]
     pub fn new<S: Into<String>>(columns: impl IntoIterator<Item = S>) -> Self {
@@ -220,7 +220,7 @@ impl Page {
     }
 
     /// Adds a table.
-    pub fn table(&mut self, table: &Table) {
+    pub fn table(&mut self, table: &PageTable) {
         self.html
             .push_str("<div class=\"card wide\"><table role=\"table\"><thead role=\"rowgroup\"><tr role=\"row\">");
         for column in &table.columns {
@@ -274,7 +274,7 @@ mod tests {
         });
         page.tiles([(evil.to_owned(), evil.to_owned())]);
         page.legend([(Color::Good, evil.to_owned())]);
-        let mut table = Table::new([evil, evil, evil]);
+        let mut table = PageTable::new([evil, evil, evil]);
         let bar = Cell::Bar(vec![(Color::Bad, 0.5, evil.to_owned())]);
         table.row(evil, [Cell::Text(evil.to_owned()), bar]);
         page.table(&table);
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_row_says_its_columns_where_there_is_no_room_for_the_head() {
-        let mut table = Table::new(["name", "a", "b"]);
+        let mut table = PageTable::new(["name", "a", "b"]);
         table.marked_row("x", ["1".to_owned(), "2".to_owned()]);
         let mut page = Page::new("t");
         page.table(&table);

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::process::Command;
 
 use kato_report::{
-    Axis, Callout, Cell, Chart, Color, HeatMap, Page, Picture, Range, Ranges, Shape, Span, Table,
-    bars, figures,
+    Axis, Callout, Cell, Chart, ChartSpan, Color, HeatMap, Page, PageTable, Picture, Range, Ranges,
+    Shape, bars, figures,
 };
 use kato_test_needs::browser;
 
@@ -19,7 +19,7 @@ const LONG: &str = "a_name_without_any_place_to_break_it_of_a_corpus_or_a_machin
 fn pictures() -> Vec<Picture> {
     let spans = |values: [Option<f64>; 3]| {
         let values = values.into_iter().enumerate();
-        let span = |(at, value)| Span {
+        let span = |(at, value)| ChartSpan {
             start: at as f64,
             end: at as f64 + 1.0,
             value,
@@ -103,7 +103,7 @@ fn page() -> String {
     page.tiles([(LONG.to_owned(), "tile".to_owned())]);
     page.command(&format!("kato train {LONG} --levels 5,3"));
     page.pictures(pictures());
-    let mut table = Table::new(["name", "a", "b"]);
+    let mut table = PageTable::new(["name", "a", "b"]);
     let bar = Cell::Bar(vec![(Color::Good, 0.5, "half".to_owned())]);
     table.row(LONG, [bar, Cell::Text(LONG.replace('_', " "))]);
     page.table(&table);

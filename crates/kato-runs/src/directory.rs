@@ -16,7 +16,7 @@ use self::walk::{DirectoryContents, scratch_path};
 use crate::disk::{Disk, parent_of};
 use crate::facts::run_name_like;
 use crate::lock::{KNOWLEDGE_BASE_LOCK, Lock, is_held};
-use crate::manifest::{BackendKind, Origin, RunBackend};
+use crate::manifest::{BackendKind, RunBackend, RunOrigin};
 use crate::{
     Archive, ManifestFile, Run, RunFacts, RunId, RunLocation, RunManifest, RunPlace, RunsError,
     state_file,
@@ -98,7 +98,7 @@ impl DirectoryPlace {
     }
 
     /// Returns the manifest of a run that is made here from another.
-    fn descendant(&self, manifest: &RunManifest, name: &RunName, origin: Origin) -> RunManifest {
+    fn descendant(&self, manifest: &RunManifest, name: &RunName, origin: RunOrigin) -> RunManifest {
         let backend = backend_at(&self.dir.join(name.as_str()));
         manifest.clone().descendant(name, backend, origin)
     }
@@ -140,7 +140,7 @@ impl RunPlace for DirectoryPlace {
         self.sweep()?;
         // Looked at again under the lock, so that the manifest states what is copied.
         let original = read_knowledge_base(from, false)?;
-        let origin = Origin::Cloned {
+        let origin = RunOrigin::Cloned {
             id: run.manifest.id.clone(),
             name: run.manifest.name.clone(),
         };
@@ -164,7 +164,7 @@ impl RunPlace for DirectoryPlace {
     fn import(&self, archive: &Archive, name: &RunName) -> Result<(), RunsError> {
         self.sweep()?;
         let original = archive.manifest();
-        let origin = Origin::Imported {
+        let origin = RunOrigin::Imported {
             id: original.id.clone(),
             name: original.name.clone(),
         };

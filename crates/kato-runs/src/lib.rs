@@ -45,4 +45,4 @@ pub use place::RunPlace;
 pub use run::{Run, RunLocation};
 pub use run_id::{InvalidRunId, RunId};
 pub use runs::Runs;
-pub use training::{Knowledge, Position, Start, Target, TrainingRun};
+pub use training::{Knowledge, LoaderStart, Start, TrainingRun, TrainingTarget};

@@ -16,8 +16,8 @@ use serde_json::Value;
 
 pub(crate) use self::parts::training;
 pub use self::parts::{
-    BackendKind, CorpusDigest, ExportContents, ExportedFile, LevelResult, Origin, RunBackend,
-    RunLevel, RunResults, RunState, RunTokenizer,
+    BackendKind, CorpusDigest, ExportContents, ExportedFile, LevelResult, ManifestLevel,
+    RunBackend, RunOrigin, RunResults, RunState, RunTokenizer,
 };
 use self::text::{by_text, rfc3339};
 use crate::manifest_file::check_version;
@@ -77,7 +77,7 @@ pub struct RunManifest {
     /// The corpus; `None` where none is known yet.
     pub corpus: Option<CorpusDigest>,
     /// The levels, from the bottom up.
-    pub levels: Vec<RunLevel>,
+    pub levels: Vec<ManifestLevel>,
     /// The place of the knowledge.
     pub backend: RunBackend,
     /// Settings that do not change what is learned, such as the number of workers.
@@ -90,7 +90,7 @@ pub struct RunManifest {
     pub results: Option<RunResults>,
     /// The runs that the run came from, the latest last; empty for a run that began as one.
     #[serde(default)]
-    pub lineage: Vec<Origin>,
+    pub lineage: Vec<RunOrigin>,
     /// The files of an exported run; `None` for a run that is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contents: Option<ExportContents>,
@@ -141,7 +141,7 @@ impl RunManifest {
                 fingerprint: training.rules.tokenizer_fingerprint.clone(),
             }),
             corpus: None,
-            levels: RunLevel::all(&name, nodes, training.as_ref()),
+            levels: ManifestLevel::all(&name, nodes, training.as_ref()),
             backend,
             options: BTreeMap::new(),
             forecast: None,
@@ -220,14 +220,15 @@ impl RunManifest {
     /// Returns the same run under another name, with the node ids and databases that follow from
     /// it.
     pub(crate) fn renamed(mut self, name: &RunName) -> Self {
-        self.levels = RunLevel::all(name, &self.nodes(), training(&self.configuration).as_ref());
+        self.levels =
+            ManifestLevel::all(name, &self.nodes(), training(&self.configuration).as_ref());
         self.name = name.clone();
         self.updated = Some(now());
         self
     }
 
     /// Returns a run of its own that begins as this one is, and that nobody trains.
-    pub(crate) fn descendant(self, name: &RunName, backend: RunBackend, origin: Origin) -> Self {
+    pub(crate) fn descendant(self, name: &RunName, backend: RunBackend, origin: RunOrigin) -> Self {
         let mut manifest = self.renamed(name);
         manifest.id = RunId::generate();
         manifest.created = manifest.updated;

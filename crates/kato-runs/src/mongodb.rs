@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::archive::is_importing;
 use crate::facts::run_name_like;
-use crate::manifest::{BackendKind, Origin, RunBackend};
+use crate::manifest::{BackendKind, RunBackend, RunOrigin};
 use crate::{Archive, Run, RunFacts, RunId, RunLocation, RunManifest, RunPlace, RunsError};
 
 /// Patience with a run that is listed: enough for a commit that goes on, not for one that nobody
@@ -202,7 +202,7 @@ impl MongoPlace {
     }
 
     /// Returns the manifest of a run that is made here from another.
-    fn descendant(&self, manifest: &RunManifest, name: &RunName, origin: Origin) -> RunManifest {
+    fn descendant(&self, manifest: &RunManifest, name: &RunName, origin: RunOrigin) -> RunManifest {
         manifest
             .clone()
             .descendant(name, self.backend.clone(), origin)
@@ -237,7 +237,7 @@ impl RunPlace for MongoPlace {
         self.runs
             .copy(from, name)
             .map_err(self.failed(from.as_str()))?;
-        let origin = Origin::Cloned {
+        let origin = RunOrigin::Cloned {
             id: run.manifest.id.clone(),
             name: from.clone(),
         };
@@ -286,7 +286,7 @@ impl RunPlace for MongoPlace {
             // deletes it.
             let _ = self.runs.delete(name);
         })?;
-        let origin = Origin::Imported {
+        let origin = RunOrigin::Imported {
             id: manifest.id.clone(),
             name: manifest.name.clone(),
         };

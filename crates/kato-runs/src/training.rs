@@ -41,7 +41,7 @@ pub enum Start {
 
 /// Where a run's loader starts.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Position<'a> {
+pub enum LoaderStart<'a> {
     /// At the first document: the run is new.
     Beginning,
     /// Behind the last commit, for
@@ -83,7 +83,7 @@ pub enum Position<'a> {
 /// ```
 #[derive(Debug)]
 pub struct TrainingRun {
-    target: Target,
+    target: TrainingTarget,
     /// `None` for a store that has no place for a manifest.
     record: Option<Record>,
     ledger: PathBuf,
@@ -92,7 +92,7 @@ pub struct TrainingRun {
 /// What a run teaches.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Target {
+pub enum TrainingTarget {
     /// A knowledge base in a directory.
     Directory(Box<EmbeddedStore>),
     /// Any store, also one in memory.
@@ -130,7 +130,7 @@ impl TrainingRun {
         learner: &HierarchicalConceptLearner,
         configuration: &RunConfiguration,
         start: Start,
-        loader_at: impl FnOnce(Position<'_>) -> Result<StreamingDatasetLoader, E>,
+        loader_at: impl FnOnce(LoaderStart<'_>) -> Result<StreamingDatasetLoader, E>,
     ) -> Result<(Self, StreamingDatasetLoader), E> {
         let resumes = match start {
             Start::New => false,
@@ -145,7 +145,7 @@ impl TrainingRun {
             Kind::Directory(dir) if resumes => {
                 // The loader says whether the corpus is at hand to learn again what is lost.
                 let opened = open_to_resume(&dir, store_options(), learner, |corpus, position| {
-                    loader_at(Position::After { corpus, position }).map_err(Refused::Loader)
+                    loader_at(LoaderStart::After { corpus, position }).map_err(Refused::Loader)
                 });
                 let (store, loader) = opened.map_err(|refused| match refused {
                     Refused::Store(error) => RunsError::Open(error).into(),
@@ -154,12 +154,16 @@ impl TrainingRun {
                 kato_prediction::disk::spare(&store);
                 // After the store: a run that cannot be opened leaves no manifest behind.
                 let record = Record::of_directory(&dir, configuration)?;
-                (Target::Directory(Box::new(store)), Some(record), loader)
+                (
+                    TrainingTarget::Directory(Box::new(store)),
+                    Some(record),
+                    loader,
+                )
             }
             kind if resumes || takes_over => {
                 let (target, record) = start_at(kind, resumes, learner, configuration)?;
                 let checkpoint = target.checkpoint();
-                let position = Position::After {
+                let position = LoaderStart::After {
                     corpus: &checkpoint,
                     position: &checkpoint,
                 };
@@ -167,7 +171,7 @@ impl TrainingRun {
                 (target, record, loader)
             }
             kind => {
-                let loader = loader_at(Position::Beginning)?;
+                let loader = loader_at(LoaderStart::Beginning)?;
                 let (target, record) = start_at(kind, false, learner, configuration)?;
                 (target, record, loader)
             }
@@ -213,16 +217,20 @@ impl TrainingRun {
         let target = &self.target;
         let train = |loader: &mut StreamingDatasetLoader,
                      on_event: &mut dyn FnMut(TrainingEvent)| match target {
-            Target::Directory(store) => {
+            TrainingTarget::Directory(store) => {
                 train_parallel(loader, learner, &**store, options, on_event)
             }
-            Target::Store(store) => train_parallel(loader, learner, &**store, options, on_event),
+            TrainingTarget::Store(store) => {
+                train_parallel(loader, learner, &**store, options, on_event)
+            }
             #[cfg(feature = "remote")]
-            Target::Server(nodes) => {
+            TrainingTarget::Server(nodes) => {
                 train_parallel_with(loader, learner, &**nodes, options, on_event)
             }
             #[cfg(feature = "mongodb")]
-            Target::Mongodb(store) => train_parallel(loader, learner, &**store, options, on_event),
+            TrainingTarget::Mongodb(store) => {
+                train_parallel(loader, learner, &**store, options, on_event)
+            }
         };
         let mut on_event = on_event;
         match &mut self.record {
@@ -250,7 +258,7 @@ impl TrainingRun {
 
     /// Returns what the run teaches.
     #[must_use]
-    pub const fn target(&self) -> &Target {
+    pub const fn target(&self) -> &TrainingTarget {
         &self.target
     }
 
@@ -258,7 +266,7 @@ impl TrainingRun {
     #[must_use]
     pub fn store(&self) -> Option<&EmbeddedStore> {
         match &self.target {
-            Target::Directory(store) => Some(store),
+            TrainingTarget::Directory(store) => Some(store),
             _ => None,
         }
     }
@@ -277,16 +285,16 @@ impl TrainingRun {
     /// [`RunsError::Unsupported`] for the nodes of a server.
     pub fn into_knowledge(self) -> Result<Knowledge, RunsError> {
         match self.target {
-            Target::Directory(store) => Ok(Knowledge::Directory(store.dir().to_owned())),
-            Target::Store(store) => Ok(Knowledge::Store(store)),
+            TrainingTarget::Directory(store) => Ok(Knowledge::Directory(store.dir().to_owned())),
+            TrainingTarget::Store(store) => Ok(Knowledge::Store(store)),
             #[cfg(feature = "remote")]
-            Target::Server(nodes) => Err(RunsError::Unsupported {
+            TrainingTarget::Server(nodes) => Err(RunsError::Unsupported {
                 run: nodes.run().to_string(),
                 action: "opened here",
                 reason: "its nodes are with a server; ask that one",
             }),
             #[cfg(feature = "mongodb")]
-            Target::Mongodb(store) => Ok(Knowledge::Store(store)),
+            TrainingTarget::Mongodb(store) => Ok(Knowledge::Store(store)),
         }
     }
 
@@ -294,17 +302,17 @@ impl TrainingRun {
     #[must_use]
     pub fn place(&self) -> String {
         match &self.target {
-            Target::Directory(store) => store.dir().display().to_string(),
-            Target::Store(_) => "a store".to_owned(),
+            TrainingTarget::Directory(store) => store.dir().display().to_string(),
+            TrainingTarget::Store(_) => "a store".to_owned(),
             #[cfg(feature = "remote")]
-            Target::Server(nodes) => nodes.server().to_owned(),
+            TrainingTarget::Server(nodes) => nodes.server().to_owned(),
             #[cfg(feature = "mongodb")]
-            Target::Mongodb(store) => store.place().to_owned(),
+            TrainingTarget::Mongodb(store) => store.place().to_owned(),
         }
     }
 }
 
-impl Target {
+impl TrainingTarget {
     /// Returns the checkpoint of the last commit.
     fn checkpoint(&self) -> Value {
         match self {
@@ -318,7 +326,7 @@ impl Target {
     }
 }
 
-impl Position<'_> {
+impl LoaderStart<'_> {
     /// Builds the loader of a corpus at this position.
     ///
     /// # Errors
@@ -377,7 +385,7 @@ fn start_at(
     resumes: bool,
     learner: &HierarchicalConceptLearner,
     configuration: &RunConfiguration,
-) -> Result<(Target, Option<Record>), RunsError> {
+) -> Result<(TrainingTarget, Option<Record>), RunsError> {
     let names = learner.node_names();
     // Without the features a directory is all that can be begun here.
     let _ = resumes;
@@ -387,13 +395,13 @@ fn start_at(
             let store = EmbeddedStore::create_with(&dir, &names, configured, store_options());
             let store = store.map_err(RunsError::Open)?;
             let record = Record::of_directory(&dir, configuration)?;
-            Ok((Target::Directory(Box::new(store)), Some(record)))
+            Ok((TrainingTarget::Directory(Box::new(store)), Some(record)))
         }
         Kind::Memory => {
             let store = MemoryStore::new(&names, configuration.to_json());
-            Ok((Target::Store(Arc::new(store)), None))
+            Ok((TrainingTarget::Store(Arc::new(store)), None))
         }
-        Kind::Store(store) => Ok((Target::Store(store), None)),
+        Kind::Store(store) => Ok((TrainingTarget::Store(store), None)),
         #[cfg(feature = "remote")]
         Kind::Server(nodes) => {
             let state = nodes.state().to_owned();
@@ -403,7 +411,7 @@ fn start_at(
             };
             let nodes = nodes.map_err(TrainError::from)?;
             let record = Record::of_server(&state, nodes.run(), nodes.server(), configuration)?;
-            Ok((Target::Server(Box::new(nodes)), Some(record)))
+            Ok((TrainingTarget::Server(Box::new(nodes)), Some(record)))
         }
         #[cfg(feature = "mongodb")]
         Kind::Mongodb(databases) => {
@@ -413,7 +421,7 @@ fn start_at(
             };
             let store = Arc::new(store.map_err(RunsError::Open)?);
             let record = Record::of_mongodb(&store, configuration)?;
-            Ok((Target::Mongodb(store), Some(record)))
+            Ok((TrainingTarget::Mongodb(store), Some(record)))
         }
     }
 }

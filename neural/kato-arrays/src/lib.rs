@@ -5,5 +5,5 @@ mod number;
 mod whole;
 
 pub use npy::{parse_array, parse_floats, write_array};
-pub use number::Number;
+pub use number::ArrayNumber;
 pub use whole::write_whole;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::Number;
+use crate::ArrayNumber;
 
 /// What every file begins with; the version follows.
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -18,7 +18,7 @@ const BUFFER_BYTES: usize = 1 << 16;
 /// # Errors
 ///
 /// When it cannot be written, or there are not as many numbers as the shape says.
-pub fn write_array<T: Number>(
+pub fn write_array<T: ArrayNumber>(
     out: &mut dyn Write,
     shape: &[usize],
     values: impl IntoIterator<Item = T>,
@@ -66,7 +66,7 @@ pub fn write_array<T: Number>(
 /// # Errors
 ///
 /// What is wrong, in words: it is no such array, or longer or shorter than it says.
-pub fn parse_array<T: Number>(bytes: &[u8]) -> Result<(Vec<usize>, Vec<T>), &'static str> {
+pub fn parse_array<T: ArrayNumber>(bytes: &[u8]) -> Result<(Vec<usize>, Vec<T>), &'static str> {
     let (header, numbers) = parts(bytes)?;
     if !header.contains(&format!("'{}'", T::NAME)) {
         return Err("its numbers are of another kind");
@@ -135,7 +135,7 @@ fn shape_of(header: &str) -> Result<Vec<usize>, &'static str> {
     shape.map_err(|_| "its shape is not made of numbers")
 }
 
-fn values<T: Number>(shape: &[usize], bytes: &[u8]) -> Result<Vec<T>, &'static str> {
+fn values<T: ArrayNumber>(shape: &[usize], bytes: &[u8]) -> Result<Vec<T>, &'static str> {
     let n_bytes = shape
         .iter()
         .try_fold(T::N_BYTES, |n, size| n.checked_mul(*size));

@@ -1,7 +1,7 @@
 //! Numbers that an array can hold.
 
 /// A kind of number that can be stored.
-pub trait Number: Copy {
+pub trait ArrayNumber: Copy {
     /// NumPy's name of it, little-endian.
     const NAME: &'static str;
     /// Bytes of one.
@@ -14,10 +14,10 @@ pub trait Number: Copy {
     fn take(bytes: &[u8]) -> Self;
 }
 
-/// Implements [`Number`] for a type of Rust.
+/// Implements [`ArrayNumber`] for a type of Rust.
 macro_rules! number {
     ($type:ty, $name:literal) => {
-        impl Number for $type {
+        impl ArrayNumber for $type {
             const NAME: &'static str = $name;
             const N_BYTES: usize = size_of::<Self>();
 

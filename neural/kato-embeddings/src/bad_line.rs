@@ -19,14 +19,14 @@ pub struct BadLine {
     pub byte_offset: u64,
     /// Reason why it gave none.
     #[serde(flatten)]
-    pub reason: BadReason,
+    pub reason: BadLineReason,
 }
 
 /// Reason why a line gave no vector.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum BadReason {
+pub enum BadLineReason {
     /// More or fewer numbers than the other lines have.
     FieldCount {
         /// Numbers on the line.
@@ -55,7 +55,7 @@ pub enum BadReason {
     },
 }
 
-impl BadReason {
+impl BadLineReason {
     /// Creates the reason for a field that is not a number.
     pub(crate) fn not_number(field: &[u8]) -> Self {
         Self::NotNumber {
@@ -87,7 +87,7 @@ impl fmt::Display for BadLine {
     }
 }
 
-impl fmt::Display for BadReason {
+impl fmt::Display for BadLineReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::FieldCount { found, expected } => {

@@ -2,7 +2,7 @@
 
 use memchr::{memchr2, memchr2_iter, memrchr2};
 
-use crate::bad_line::BadReason;
+use crate::bad_line::BadLineReason;
 use crate::element::Number;
 use crate::options::Options;
 
@@ -60,7 +60,7 @@ pub(crate) fn read_line<'a, E: Number>(
     may_be_blank: bool,
     options: &Options,
     vectors: &mut Vec<E>,
-) -> Result<Line<'a>, BadReason> {
+) -> Result<Line<'a>, BadLineReason> {
     let line = trimmed(line);
     if line.is_empty() {
         return Ok(Line::Blank);
@@ -116,8 +116,8 @@ fn blank_word(line: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Returns a word as text.
-fn word_of(bytes: &[u8]) -> Result<&str, BadReason> {
-    str::from_utf8(bytes).map_err(|_| BadReason::NotUtf8)
+fn word_of(bytes: &[u8]) -> Result<&str, BadLineReason> {
+    str::from_utf8(bytes).map_err(|_| BadLineReason::NotUtf8)
 }
 
 /// Appends numbers, and returns whether there are exactly `dims`, all finite, and nothing else.
@@ -147,7 +147,7 @@ fn read_from_end<'a, E: Number>(
     line: &'a [u8],
     dims: usize,
     vectors: &mut Vec<E>,
-) -> Result<&'a str, BadReason> {
+) -> Result<&'a str, BadLineReason> {
     let n_fields = fields_from_end(line).count();
     let n_numbers = || {
         fields_from_end(line)
@@ -155,7 +155,7 @@ fn read_from_end<'a, E: Number>(
             .take_while(|field| is_number(field))
             .count()
     };
-    let wrong_count = |found| BadReason::FieldCount {
+    let wrong_count = |found| BadLineReason::FieldCount {
         found,
         expected: dims,
     };
@@ -173,11 +173,11 @@ fn read_from_end<'a, E: Number>(
         match E::read_prefix(field) {
             Some((number, end)) if end == field.len() => {
                 if !number.is_finite() {
-                    return Err(BadReason::not_finite(field));
+                    return Err(BadLineReason::not_finite(field));
                 }
                 vectors.push(number);
             }
-            _ => return Err(BadReason::not_number(field)),
+            _ => return Err(BadLineReason::not_number(field)),
         }
         word = trimmed(&word[..word.len() - field.len()]);
     }
@@ -192,7 +192,7 @@ fn read_from_end<'a, E: Number>(
 mod tests {
     use super::*;
 
-    fn check(line: &[u8], expected: Result<(&str, &[f32]), BadReason>) {
+    fn check(line: &[u8], expected: Result<(&str, &[f32]), BadLineReason>) {
         let mut vectors = vec![9.0];
         let read = read_line::<f32>(line, 2, false, &Options::default(), &mut vectors);
         let shown = String::from_utf8_lossy(line);
@@ -208,18 +208,18 @@ mod tests {
         }
     }
 
-    fn count(found: usize) -> Result<(&'static str, &'static [f32]), BadReason> {
-        Err(BadReason::FieldCount { found, expected: 2 })
+    fn count(found: usize) -> Result<(&'static str, &'static [f32]), BadLineReason> {
+        Err(BadLineReason::FieldCount { found, expected: 2 })
     }
 
-    fn not_number(field: &str) -> Result<(&'static str, &'static [f32]), BadReason> {
-        Err(BadReason::NotNumber {
+    fn not_number(field: &str) -> Result<(&'static str, &'static [f32]), BadLineReason> {
+        Err(BadLineReason::NotNumber {
             field: field.to_owned(),
         })
     }
 
-    fn not_finite(field: &str) -> Result<(&'static str, &'static [f32]), BadReason> {
-        Err(BadReason::NotFinite {
+    fn not_finite(field: &str) -> Result<(&'static str, &'static [f32]), BadLineReason> {
+        Err(BadLineReason::NotFinite {
             field: field.to_owned(),
         })
     }
@@ -279,8 +279,8 @@ mod tests {
         check(b"the nan 1", not_finite("nan"));
         check(b"the 1 -inf", not_finite("-inf"));
         check(b"the 1 1e39", not_finite("1e39"));
-        check(b"th\xff 1 2", Err(BadReason::NotUtf8));
-        check(b"a th\xff 1 2", Err(BadReason::NotUtf8));
+        check(b"th\xff 1 2", Err(BadLineReason::NotUtf8));
+        check(b"a th\xff 1 2", Err(BadLineReason::NotUtf8));
         check(b"the 1 \xff", not_number("\u{fffd}"));
     }
 

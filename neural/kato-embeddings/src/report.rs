@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-pub use crate::bad_line::{BadLine, BadReason};
+pub use crate::bad_line::{BadLine, BadLineReason};
 
 /// Report of opening a file of vectors.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use kato_probe::in_order;
 
-use crate::bad_line::{BadLine, BadReason};
+use crate::bad_line::{BadLine, BadLineReason};
 use crate::blocks::{Block, BlockError, Blocks};
 use crate::cosine::norm;
 use crate::element::Number;
@@ -262,7 +262,7 @@ impl<E: Number> Join<'_, E> {
             Some(announced) if announced != self.n_filled => self.list(BadLine {
                 line: self.head.n_lines,
                 byte_offset: 0,
-                reason: BadReason::HeaderCount {
+                reason: BadLineReason::HeaderCount {
                     announced,
                     found: self.n_filled,
                 },

@@ -6,7 +6,7 @@ use std::hint::black_box;
 use kato_gradient::GradientError;
 use kato_gradient::metric::{CosineMean, ExactSum};
 use kato_gradient::sampler::{
-    Batches, Bucketed, Sampler, SamplerPosition, SamplerSettings, Shuffled, TokenBudget,
+    Bucketed, PlannedBatches, Sampler, SamplerPosition, SamplerSettings, Shuffled, TokenBudget,
 };
 use kato_gradient::schedule::{CosineRestarts, Schedule};
 use rustix::time::{ClockId, clock_gettime};
@@ -85,11 +85,11 @@ fn main() -> Result<(), GradientError> {
             epoch += 1;
             black_box(sampler.plan(epoch));
         });
-        let mut batches = Batches::new(sampler.clone());
+        let mut batches = PlannedBatches::new(sampler.clone());
         batches.nth(sampler.n_batches() / 2);
         let position: SamplerPosition = batches.position();
         measure("  going on inside an epoch", N, "an item", || {
-            black_box(Batches::resume(sampler.clone(), position).is_ok());
+            black_box(PlannedBatches::resume(sampler.clone(), position).is_ok());
         });
     }
     Ok(())

@@ -20,5 +20,5 @@ pub use exponential::ExponentialMean;
 pub use mean::Mean;
 pub use norms::{NormSummary, NormWindow, clip_factor, global_norm};
 pub use quantiles::Quantiles;
-pub use regression::Regression;
+pub use regression::RegressionScores;
 pub use sum::ExactSum;

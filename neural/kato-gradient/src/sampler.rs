@@ -10,7 +10,7 @@ use kato_random::SplitMix64;
 use crate::GradientError;
 use crate::error::require;
 
-pub use batches::{Batch, Batches, SamplerPosition};
+pub use batches::{PlannedBatch, PlannedBatches, SamplerPosition};
 pub use plan::{EpochPlan, Replica};
 pub use settings::{Bucketed, InOrder, SamplerSettings, Shuffled, TokenBudget};
 

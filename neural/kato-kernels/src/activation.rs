@@ -14,7 +14,7 @@ const PART: usize = 1 << 14;
 /// GELU within 6 for |x| ≤ 2, and further out within 120 of a value that vanishes (1e-5 of it).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Activation {
+pub enum ActivationFunction {
     /// Hyperbolic tangent.
     Tanh,
     /// Logistic function.
@@ -24,14 +24,14 @@ pub enum Activation {
     Gelu,
 }
 
-impl Activation {
+impl ActivationFunction {
     /// Writes the activations of `x`.
     ///
     /// ```
-    /// use kato_kernels::{Activation, Instructions};
+    /// use kato_kernels::{ActivationFunction, Instructions};
     ///
     /// let mut y = [0.0; 2];
-    /// Activation::Gelu.forward(Instructions::detect(), &[0.0, 100.0], &mut y)?;
+    /// ActivationFunction::Gelu.forward(Instructions::detect(), &[0.0, 100.0], &mut y)?;
     /// assert_eq!(y, [0.0, 100.0]);
     /// # Ok::<(), kato_kernels::Error>(())
     /// ```
@@ -96,7 +96,7 @@ impl Activation {
 }
 
 pub(crate) struct Forward<'a> {
-    pub(crate) activation: Activation,
+    pub(crate) activation: ActivationFunction,
     pub(crate) x: &'a [f32],
     pub(crate) y: &'a mut [f32],
 }
@@ -107,15 +107,15 @@ impl Kernel for Forward<'_> {
     #[inline(always)]
     fn run(self) {
         match self.activation {
-            Activation::Tanh => map(self.x, self.y, tanh),
-            Activation::Sigmoid => map(self.x, self.y, sigmoid),
-            Activation::Gelu => map(self.x, self.y, gelu),
+            ActivationFunction::Tanh => map(self.x, self.y, tanh),
+            ActivationFunction::Sigmoid => map(self.x, self.y, sigmoid),
+            ActivationFunction::Gelu => map(self.x, self.y, gelu),
         }
     }
 }
 
 pub(crate) struct Backward<'a> {
-    pub(crate) activation: Activation,
+    pub(crate) activation: ActivationFunction,
     pub(crate) x: &'a [f32],
     pub(crate) dy: &'a [f32],
     pub(crate) dx: &'a mut [f32],
@@ -129,10 +129,10 @@ impl Kernel for Backward<'_> {
         let (x, dy, dx) = (self.x, self.dy, self.dx);
         match self.activation {
             // 1 − tanh² as a product: the difference of squares would lose places near ±1.
-            Activation::Tanh => slope(x, dy, dx, |x| (1.0 - tanh(x)) * (1.0 + tanh(x))),
+            ActivationFunction::Tanh => slope(x, dy, dx, |x| (1.0 - tanh(x)) * (1.0 + tanh(x))),
             // σ(−x) instead of 1 − σ(x), which loses every place where σ is near 1.
-            Activation::Sigmoid => slope(x, dy, dx, |x| sigmoid(x) * sigmoid(-x)),
-            Activation::Gelu => slope(x, dy, dx, gelu_slope),
+            ActivationFunction::Sigmoid => slope(x, dy, dx, |x| sigmoid(x) * sigmoid(-x)),
+            ActivationFunction::Gelu => slope(x, dy, dx, gelu_slope),
         }
     }
 }

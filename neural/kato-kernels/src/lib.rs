@@ -38,7 +38,7 @@ mod testing;
 mod transformer;
 mod weight_gradient;
 
-pub use activation::Activation;
+pub use activation::ActivationFunction;
 pub use adam::{Adam, sum_of_squares};
 pub use attention::{Attention, AttentionForm, AttentionGradients, AttentionInput};
 pub use dropout::Draw;
@@ -48,7 +48,7 @@ pub use linear::Linear;
 pub use norm::{BatchNorm, LayerNorm};
 pub use precision::{Precision, round_to_bf16};
 pub use recurrent::{
-    Cell, CrossAttention, CrossGradients, DecoderGradients, DecoderInput, EncoderGradients,
+    Cell, CrossAttentionWeights, CrossGradients, DecoderGradients, DecoderInput, EncoderGradients,
     EncoderInput, EncoderUpstream, LayerGradients, LayerWeights, Memory, Pass, Projection,
     RecurrentDecoder, RecurrentEncoder, RecurrentOptions, State, StateGradients,
 };

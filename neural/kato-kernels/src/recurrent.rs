@@ -12,7 +12,7 @@ mod tape;
 #[cfg(test)]
 mod tests;
 
-pub use attend::{CrossAttention, CrossGradients, Memory};
+pub use attend::{CrossAttentionWeights, CrossGradients, Memory};
 pub use decoder::{DecoderGradients, DecoderInput, Projection, RecurrentDecoder};
 pub use encoder::{EncoderGradients, EncoderInput, EncoderUpstream, RecurrentEncoder};
 pub use layer::{LayerGradients, LayerWeights};

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::MicrobesError;
 use crate::evaluation::{Score, scores};
 use crate::folds::folds;
-use crate::metadata::{Target, TargetValues};
+use crate::metadata::{PredictionTarget, TargetValues};
 
 pub use forest::ForestChoice;
 
@@ -66,7 +66,7 @@ impl BaselineOptions {
         self
     }
 
-    fn check(&self, target: &Target) -> Result<(), MicrobesError> {
+    fn check(&self, target: &PredictionTarget) -> Result<(), MicrobesError> {
         for (name, value, least) in [
             ("trees", usize::from(self.n_trees), 1),
             ("folds", self.n_folds, 2),
@@ -128,7 +128,7 @@ pub struct Baseline {
 /// When a setting is out of its range, or there are too few samples or classes.
 pub fn baseline(
     table: &Table,
-    target: &Target,
+    target: &PredictionTarget,
     options: &BaselineOptions,
 ) -> Result<Baseline, MicrobesError> {
     options.check(target)?;

@@ -9,7 +9,7 @@ use kato_random::SplitMix64;
 
 use crate::community::Microbes;
 use crate::metadata::first_categories;
-use crate::settings::{ModelOptions, Selection};
+use crate::settings::{MicroformerOptions, Selection};
 use crate::tokens::MASK;
 
 pub use draw::BatchDraw;
@@ -18,7 +18,7 @@ pub(crate) use draw::mixed;
 /// Sequences that go through the first stack together, padded to the longest.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Chunk {
+pub struct SequenceChunk {
     /// Tokens, `n × longest`; 0 behind a sequence's end.
     pub tokens: Vec<i64>,
     /// Tokens of each sequence.
@@ -41,10 +41,10 @@ pub struct SampleBatch {
     /// Which features of the table the distinct sequences are, chunk after chunk.
     pub features: Vec<usize>,
     /// The distinct sequences, the shortest first, so that little is padded; nothing is hidden.
-    pub chunks: Vec<Chunk>,
+    pub chunks: Vec<SequenceChunk>,
     /// Copies of some of them, with nucleotides hidden. Apart, because a model would tell sequences
     /// by what is hidden of them, and judge distances by that.
-    pub guesses: Vec<Chunk>,
+    pub guesses: Vec<SequenceChunk>,
     /// Sequences of each sample.
     pub lengths: Vec<usize>,
     /// Sequences of the largest sample.
@@ -70,7 +70,7 @@ impl SampleBatch {
     pub fn new(
         microbes: &Microbes,
         samples: &[usize],
-        options: &ModelOptions,
+        options: &MicroformerOptions,
         draw: BatchDraw,
     ) -> Self {
         let chosen: Vec<Vec<(usize, f32)>> = samples
@@ -157,7 +157,11 @@ impl SampleBatch {
 }
 
 /// Returns the categories of a sample; those that stand for nothing known where none are given.
-pub(crate) fn categories(microbes: &Microbes, sample: usize, options: &ModelOptions) -> Vec<i64> {
+pub(crate) fn categories(
+    microbes: &Microbes,
+    sample: usize,
+    options: &MicroformerOptions,
+) -> Vec<i64> {
     let n = options.categorical.len();
     let given = microbes.categories.get(sample * n..(sample + 1) * n);
     given.map_or_else(|| first_categories(&options.categorical), <[i64]>::to_vec)
@@ -167,7 +171,7 @@ pub(crate) fn categories(microbes: &Microbes, sample: usize, options: &ModelOpti
 fn chosen(
     microbes: &Microbes,
     sample: usize,
-    options: &ModelOptions,
+    options: &MicroformerOptions,
     seed: u64,
 ) -> Vec<(usize, f32)> {
     let mut held: Vec<(usize, f64)> = microbes.table.sample(sample).collect();
@@ -224,13 +228,13 @@ fn guessed(features: &[usize], draw: BatchDraw) -> Vec<usize> {
 /// One of how many sequences has nucleotides hidden in a copy.
 const N_GUESSED: usize = 4;
 
-fn chunk(microbes: &Microbes, features: &[usize], draw: Option<BatchDraw>) -> Chunk {
+fn chunk(microbes: &Microbes, features: &[usize], draw: Option<BatchDraw>) -> SequenceChunk {
     let rows: Vec<&[u8]> = features
         .iter()
         .map(|&f| microbes.sequences.row(f))
         .collect();
     let n_steps = rows.iter().map(|row| row.len()).max().unwrap_or(0);
-    let mut chunk = Chunk {
+    let mut chunk = SequenceChunk {
         tokens: vec![0; rows.len() * n_steps],
         lengths: rows.iter().map(|row| row.len()).collect(),
         n_steps,

@@ -1,6 +1,6 @@
 //! How good predictions are, with intervals.
 
-use kato_gradient::metric::{Classification, Regression};
+use kato_gradient::metric::{Classification, RegressionScores};
 use kato_random::SplitMix64;
 use rayon::prelude::*;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -130,7 +130,7 @@ fn figures(
     let or_nan = |value: Option<f64>| value.unwrap_or(f64::NAN);
     match (predicted, truth) {
         (TargetValues::Numbers(predicted), TargetValues::Numbers(truth)) => {
-            let mut errors = Regression::new();
+            let mut errors = RegressionScores::new();
             samples
                 .iter()
                 .for_each(|&at| errors.add(predicted[at], truth[at]));

@@ -10,14 +10,14 @@ use serde::Serialize;
 use crate::batch::{BatchDraw, SampleBatch, categories};
 use crate::community::Microbes;
 use crate::model::values;
-use crate::trained::Trained;
+use crate::trained::TrainedMicrobes;
 
 pub use branch::{Branch, Branches, branches};
 
 /// What a sample's prediction rests on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Explanation {
+pub struct SampleExplanation {
     /// Which output is explained: the likeliest class, or 0 for a number.
     pub output: usize,
     /// The number, or the class's probability.
@@ -49,7 +49,12 @@ pub struct Part {
 ///
 /// There is no such sample.
 #[must_use]
-pub fn explain(trained: &Trained, microbes: &Microbes, sample: usize, limit: usize) -> Explanation {
+pub fn explain(
+    trained: &TrainedMicrobes,
+    microbes: &Microbes,
+    sample: usize,
+    limit: usize,
+) -> SampleExplanation {
     let answer = trained.predict_samples(microbes, &[sample], 1).remove(0);
     let output = answer.class();
     let value = answer.outputs[output];
@@ -69,7 +74,7 @@ pub fn explain(trained: &Trained, microbes: &Microbes, sample: usize, limit: usi
         })
         .collect();
     parts.sort_by(|a, b| b.change.abs().total_cmp(&a.change.abs()));
-    Explanation {
+    SampleExplanation {
         output,
         value,
         parts,
@@ -77,7 +82,7 @@ pub fn explain(trained: &Trained, microbes: &Microbes, sample: usize, limit: usi
 }
 
 /// Returns the features of a sample that are read, with how much the last pooling looks at each.
-fn attention(trained: &Trained, microbes: &Microbes, sample: usize) -> Vec<(usize, f64)> {
+fn attention(trained: &TrainedMicrobes, microbes: &Microbes, sample: usize) -> Vec<(usize, f64)> {
     let settings = trained.settings();
     let device = Device::flex();
     let pass = Pass::evaluation().with_precision(settings.training.precision);
@@ -111,7 +116,7 @@ fn share(microbes: &Microbes, sample: usize, features: &[usize]) -> f64 {
 /// Returns what an output of a sample would be without each of some sets of features, less its `value`;
 /// 0 where nothing would be left, as there is no prediction of nothing.
 fn changes(
-    trained: &Trained,
+    trained: &TrainedMicrobes,
     microbes: &Microbes,
     sample: usize,
     left_out: &[Vec<usize>],

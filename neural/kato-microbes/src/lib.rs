@@ -2,15 +2,15 @@
 //!
 //! # Overview
 //!
-//! - What goes in: [`Microbes`], [`Metadata`](metadata::Metadata), [`distances`], [`tokens`],
+//! - What goes in: [`Microbes`], [`SampleMetadata`](metadata::Metadata), [`distances`], [`tokens`],
 //!   [`fasta`].
 //! - What is made: [`synth`].
 //! - What is predicted without a model of our own, and how good it is: [`baseline`], [`folds`],
 //!   [`evaluation`].
 //! - What was computed before: [`Cache`](cache::Cache).
-//! - What learns: [`Microformer`] from a [`SampleBatch`](batch::SampleBatch), by [`Settings`], in
+//! - What learns: [`Microformer`] from a [`SampleBatch`](batch::SampleBatch), by [`MicrobesSettings`], in
 //!   a [`Run`] over a [`Work`](work::Work); [`losses`], [`training`].
-//! - What was learned: [`Trained`], [`conformal`], [`explain`].
+//! - What was learned: [`TrainedMicrobes`], [`conformal`], [`explain`].
 
 pub mod baseline;
 pub mod batch;
@@ -37,8 +37,8 @@ pub mod work;
 pub use community::{CommunityOptions, CommunityReport, Microbes, depths, rarefied};
 pub use error::MicrobesError;
 pub use model::{
-    CategoryFusion, Encoded, EncodedSequences, Encoder, Microformer, Predicted, Predictor,
+    CategoryFusion, EncodedSamples, EncodedSequences, Encoder, Microformer, Predicted, Predictor,
 };
 pub use run::Run;
-pub use settings::Settings;
-pub use trained::{Answer, Trained};
+pub use settings::MicrobesSettings;
+pub use trained::{Answer, TrainedMicrobes};

@@ -14,7 +14,7 @@ use crate::error::MicrobesError;
 
 pub use categories::{Categorical, Categories};
 pub(crate) use categories::{first_categories, forget_unseen, n_categories};
-pub use target::{Target, TargetKind, TargetValues};
+pub use target::{PredictionTarget, TargetKind, TargetValues};
 
 /// What a column's values are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -30,7 +30,7 @@ pub enum ColumnKind {
 /// A column of a table of metadata.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Column {
+pub struct MetadataColumn {
     /// Its name.
     pub name: String,
     /// What its values are: said by the file's `#q2:types`, else found by looking at them.
@@ -51,23 +51,23 @@ pub struct Column {
 /// `restricted access`, in any case.
 ///
 /// ```
-/// use kato_microbes::metadata::{ColumnKind, Metadata};
+/// use kato_microbes::metadata::{ColumnKind, SampleMetadata};
 ///
 /// let text = "#SampleID\tsite\tph\n#q2:types\tcategorical\tnumeric\ns1\tgut\t7.1\ns2\tskin\tNA\n";
-/// let metadata = Metadata::from_text(text).unwrap();
+/// let metadata = SampleMetadata::from_text(text).unwrap();
 /// assert_eq!(metadata.sample_ids(), ["s1", "s2"]);
 /// let ph = metadata.column("ph")?;
 /// assert_eq!((ph.kind, ph.values[1].as_deref()), (ColumnKind::Numeric, None));
 /// # Ok::<(), kato_microbes::MicrobesError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Metadata {
+pub struct SampleMetadata {
     sample_ids: Vec<String>,
-    columns: Vec<Column>,
+    columns: Vec<MetadataColumn>,
     rows: HashMap<String, usize>,
 }
 
-impl Metadata {
+impl SampleMetadata {
     /// Reads a table from a file.
     ///
     /// # Errors
@@ -105,7 +105,7 @@ impl Metadata {
 
     /// Returns the columns, without that of the names.
     #[must_use]
-    pub fn columns(&self) -> &[Column] {
+    pub fn columns(&self) -> &[MetadataColumn] {
         &self.columns
     }
 
@@ -114,7 +114,7 @@ impl Metadata {
     /// # Errors
     ///
     /// [`MicrobesError::NoColumn`] lists those that there are.
-    pub fn column(&self, name: &str) -> Result<&Column, MicrobesError> {
+    pub fn column(&self, name: &str) -> Result<&MetadataColumn, MicrobesError> {
         let found = self.columns.iter().find(|column| column.name == name);
         found.ok_or_else(|| MicrobesError::NoColumn {
             column: name.to_owned(),

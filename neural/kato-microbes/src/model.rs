@@ -11,9 +11,9 @@ use kato_neural::layers::Transformer;
 use kato_neural::{Initializer, Pass};
 
 use crate::batch::SampleBatch;
-use crate::settings::ModelOptions;
+use crate::settings::MicroformerOptions;
 
-pub use encoder::{Encoded, EncodedSequences, Encoder};
+pub use encoder::{EncodedSamples, EncodedSequences, Encoder};
 pub use fusion::CategoryFusion;
 pub use predictor::{Predicted, Predictor};
 
@@ -33,10 +33,10 @@ impl Microformer {
     ///
     /// # Panics
     ///
-    /// When the shape is impossible: [`ModelOptions::check`] says so beforehand.
+    /// When the shape is impossible: [`MicroformerOptions::check`] says so beforehand.
     #[must_use]
     pub fn new(
-        options: &ModelOptions,
+        options: &MicroformerOptions,
         max_bp: usize,
         predicted: Option<Predicted>,
         seed: u64,

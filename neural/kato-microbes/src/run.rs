@@ -16,14 +16,14 @@ use kato_neural::run::{RunFolder, write_text};
 use crate::error::MicrobesError;
 use crate::metadata::forget_unseen;
 use crate::model::{Microformer, Predicted};
-use crate::settings::Settings;
+use crate::settings::MicrobesSettings;
 use crate::training::Objective;
-use crate::work::{Parts, Work};
+use crate::work::{SampleParts, Work};
 
 pub use kato_neural::run::{RunCost, RunEnding, StepRecord};
-pub use measure::{Measured, measure};
-pub use observer::{EpochRecord, TrainingEvent};
-pub use outcome::Outcome;
+pub use measure::{MicrobesCost, measure};
+pub use observer::{MicrobesEpoch, MicrobesEvent};
+pub use outcome::MicrobesOutcome;
 
 pub(crate) use store::target_of;
 
@@ -48,9 +48,9 @@ impl Files {
 #[derive(Debug)]
 pub struct Run {
     folder: RunFolder,
-    settings: Settings,
+    settings: MicrobesSettings,
     work: Work,
-    parts: Parts,
+    parts: SampleParts,
 }
 
 impl Run {
@@ -69,7 +69,7 @@ impl Run {
     /// cannot be written.
     pub fn create(
         folder: &Path,
-        settings: Settings,
+        settings: MicrobesSettings,
         work: Work,
         pretrained: Option<&Path>,
     ) -> Result<Self, MicrobesError> {
@@ -91,7 +91,7 @@ impl Run {
         // What could not be read again would be no run.
         let text = settings
             .to_toml()
-            .and_then(|text| Settings::from_toml(&text).map(|_| text));
+            .and_then(|text| MicrobesSettings::from_toml(&text).map(|_| text));
         let text = text.map_err(|reason| MicrobesError::Settings {
             path: path.clone(),
             reason,
@@ -120,7 +120,7 @@ impl Run {
     }
 
     fn read(folder: RunFolder) -> Result<Self, MicrobesError> {
-        let settings = Settings::read(&folder.path().join(Files::SETTINGS))?;
+        let settings = MicrobesSettings::read(&folder.path().join(Files::SETTINGS))?;
         let work = store::read(&folder.path().join(Files::PREPARED), &settings)?;
         let parts = work.parts(&settings.split)?;
         Ok(Self {
@@ -139,13 +139,13 @@ impl Run {
 
     /// Returns the settings.
     #[must_use]
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &MicrobesSettings {
         &self.settings
     }
 
     /// Returns which sample is in which part.
     #[must_use]
-    pub fn parts(&self) -> &Parts {
+    pub fn parts(&self) -> &SampleParts {
         &self.parts
     }
 
@@ -174,7 +174,11 @@ impl Run {
 }
 
 /// Checks settings against what is learned, and parts the samples.
-fn check(settings: &Settings, work: &Work, is_pretrained: bool) -> Result<Parts, MicrobesError> {
+fn check(
+    settings: &MicrobesSettings,
+    work: &Work,
+    is_pretrained: bool,
+) -> Result<SampleParts, MicrobesError> {
     settings.check()?;
     work.check_metric(settings.training.best)?;
     if settings.training.freeze && !is_pretrained {
@@ -186,7 +190,7 @@ fn check(settings: &Settings, work: &Work, is_pretrained: bool) -> Result<Parts,
 
 /// Makes a model of fresh weights.
 pub(crate) fn fresh_model(
-    settings: &Settings,
+    settings: &MicrobesSettings,
     n_outputs: Option<usize>,
     device: &Device,
 ) -> Microformer {

@@ -12,40 +12,40 @@ use serde::{Deserialize, Serialize};
 use crate::community::CommunityOptions;
 use crate::error::MicrobesError;
 
-pub use loss::{LossOptions, Masking, TargetLoss};
-pub use model::{Fusion, Head, ModelOptions, Selection};
-pub use training::{Attention, BestBy, SplitOptions, TrainingOptions};
+pub use loss::{Masking, MicrobesLossOptions, TargetLoss};
+pub use model::{Fusion, HeadKind, MicroformerOptions, Selection};
+pub use training::{AttentionKind, BestBy, MicrobesTrainingOptions, SampleSplitOptions};
 
 /// The settings of a run: one table of the file each. What the file does not name has its default;
 /// a name that there is not is an error.
 ///
 /// ```
-/// use kato_microbes::Settings;
+/// use kato_microbes::MicrobesSettings;
 ///
 /// let text = "[model]\nwidth = 32\n\n[training.schedule]\nkind = 'constant'\nrate = 1e-3\n";
-/// let settings = Settings::from_toml(text)?;
+/// let settings = MicrobesSettings::from_toml(text)?;
 /// assert_eq!(settings.model.width, 32);
 /// assert_eq!(settings.data.depth, 5000);
-/// assert!(Settings::from_toml("[model]\nsize = 1").is_err());
+/// assert!(MicrobesSettings::from_toml("[model]\nsize = 1").is_err());
 /// # Ok::<(), String>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
-pub struct Settings {
+pub struct MicrobesSettings {
     /// How the table is made ready.
     pub data: CommunityOptions,
     /// How samples are parted.
-    pub split: SplitOptions,
+    pub split: SampleSplitOptions,
     /// The shape of the model.
-    pub model: ModelOptions,
+    pub model: MicroformerOptions,
     /// What is made small.
-    pub loss: LossOptions,
+    pub loss: MicrobesLossOptions,
     /// How it is trained.
-    pub training: TrainingOptions,
+    pub training: MicrobesTrainingOptions,
 }
 
-impl Settings {
+impl MicrobesSettings {
     /// Reads settings from a file.
     ///
     /// # Errors

@@ -189,13 +189,13 @@ pub struct Synthetic {
     /// The metadata, as text with tabs.
     pub metadata: String,
     /// What the signals are.
-    pub truth: Truth,
+    pub truth: SynthTruth,
 }
 
 /// What the signals of a community are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Truth {
+pub struct SynthTruth {
     /// Sequences below the branch of the deep signal.
     pub clade: Vec<String>,
     /// Sequences of the other signal, of which every second falls where the others rise.
@@ -246,7 +246,7 @@ pub fn synth(options: &SynthOptions) -> Result<Synthetic, MicrobesError> {
         metadata.push_str(&row(id, seen));
     }
     let name = |tips: &[usize]| tips.iter().map(|&tip| names[tip].clone()).collect();
-    let truth = Truth {
+    let truth = SynthTruth {
         clade: name(&weights.clade),
         single: name(&weights.single),
     };

@@ -13,7 +13,7 @@ use crate::conformal::Conformal;
 use crate::error::MicrobesError;
 use crate::model::Microformer;
 use crate::run::{Files, LAYOUT, PROGRAM, Run, fresh_model, target_of};
-use crate::settings::{Selection, Settings};
+use crate::settings::{MicrobesSettings, Selection};
 use crate::training::outputs;
 use crate::work::Scale;
 
@@ -55,8 +55,8 @@ impl Answer {
 
 /// A trained model that predicts a column.
 #[derive(Debug)]
-pub struct Trained {
-    settings: Settings,
+pub struct TrainedMicrobes {
+    settings: MicrobesSettings,
     model: Microformer,
     column: String,
     classes: Vec<String>,
@@ -65,7 +65,7 @@ pub struct Trained {
     step: u64,
 }
 
-impl Trained {
+impl TrainedMicrobes {
     /// Loads the best model of a run that was trained to predict.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl Trained {
     /// When there is no such run, it was not trained to an end, or a file is damaged.
     pub fn load(folder: &Path) -> Result<Self, MicrobesError> {
         RunFolder::check(folder, PROGRAM, LAYOUT)?;
-        let settings = Settings::read(&folder.join(Files::SETTINGS))?;
+        let settings = MicrobesSettings::read(&folder.join(Files::SETTINGS))?;
         let Some(target) = target_of(folder)? else {
             let expected = "a run of `kato-microbes train`; this one was pre-trained alone";
             return Err(MicrobesError::setting("run", &folder.display(), expected));
@@ -94,7 +94,7 @@ impl Trained {
 
     /// Returns the settings of its run.
     #[must_use]
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &MicrobesSettings {
         &self.settings
     }
 
@@ -167,7 +167,7 @@ pub(crate) fn answers(
     model: &Microformer,
     microbes: &Microbes,
     samples: &[usize],
-    settings: &Settings,
+    settings: &MicrobesSettings,
     scale: Option<Scale>,
     (n_passes, seed): (usize, u64),
 ) -> Vec<Answer> {
@@ -227,7 +227,7 @@ fn in_units(row: &[f32], scale: Option<Scale>) -> Vec<f64> {
 /// Loads the best model of a run, or the newest where none was judged yet, and its step.
 pub(crate) fn load_model(
     folder: &Path,
-    settings: &Settings,
+    settings: &MicrobesSettings,
     n_outputs: Option<usize>,
     device: &Device,
 ) -> Result<(Microformer, u64), MicrobesError> {

@@ -5,7 +5,7 @@ mod objective;
 mod source;
 mod task;
 
-pub use judging::{Judgement, judge};
+pub use judging::{MicrobesJudgement, judge};
 pub(crate) use judging::{distance_pairs, judge_with, outputs};
 pub(crate) use objective::{BatchTruth, Objective};
 pub(crate) use source::SampleBatches;

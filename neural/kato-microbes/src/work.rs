@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use crate::community::Microbes;
 use crate::distances::Aligned;
 use crate::error::MicrobesError;
-use crate::metadata::{Target, TargetValues};
-use crate::settings::{BestBy, SplitOptions};
+use crate::metadata::{PredictionTarget, TargetValues};
+use crate::settings::{BestBy, SampleSplitOptions};
 
-pub use parts::Parts;
+pub use parts::SampleParts;
 
 /// What is true of the samples.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,7 +71,7 @@ impl Work {
 
     /// Learns to predict a column.
     #[must_use]
-    pub fn from_target(microbes: Microbes, target: Target) -> Self {
+    pub fn from_target(microbes: Microbes, target: PredictionTarget) -> Self {
         Self {
             microbes,
             samples: target.samples,
@@ -85,7 +85,7 @@ impl Work {
 
     /// Says which samples another work, which is parted so, learns from or chooses by: by their names.
     #[must_use]
-    pub(crate) fn with_seen_by(mut self, other: &Self, parts: &Parts) -> Self {
+    pub(crate) fn with_seen_by(mut self, other: &Self, parts: &SampleParts) -> Self {
         let used = parts.train.iter().chain(&parts.validation);
         let names: HashSet<&str> = used.map(|&place| other.name(place)).collect();
         let seen = (0..self.samples.len()).filter(|&place| names.contains(self.name(place)));
@@ -142,7 +142,7 @@ impl Work {
     /// # Errors
     ///
     /// When there are too few for the parts asked for.
-    pub fn parts(&self, options: &SplitOptions) -> Result<Parts, MicrobesError> {
+    pub fn parts(&self, options: &SampleSplitOptions) -> Result<SampleParts, MicrobesError> {
         let n = self.samples.len();
         let even = TargetValues::Numbers(vec![0.0; n]);
         let values = match &self.truth {

@@ -9,8 +9,8 @@ mod write;
 
 pub use background::{CheckpointWriter, WriterOptions, WriterStatistics};
 pub use folder::{CheckpointPath, Latest, best_or_latest, checkpoints, latest};
-pub use manifest::{Progress, SCHEMA_VERSION};
-pub use read::{Checkpoint, read_weights};
+pub use manifest::{SCHEMA_VERSION, TrainerProgress};
+pub use read::{TrainerCheckpoint, read_weights};
 pub use snapshot::{CheckpointKind, TrainerSnapshot};
 pub use write::{write_checkpoint, write_weights};
 

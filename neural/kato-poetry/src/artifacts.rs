@@ -11,7 +11,7 @@ use crate::error::PoetryError;
 use crate::npy;
 use crate::tokens::Special;
 use crate::vectors::WordVectors;
-use crate::vocabulary::Vocabulary;
+use crate::vocabulary::PoemVocabulary;
 use kato_neural::run::{RunError, read_json, write_json};
 
 /// Bytes of vectors of chunks that are written at most: beyond, tokens and word vectors say the same.
@@ -144,8 +144,8 @@ fn padded(chunks: &[&Chunk], longest: usize) -> (Vec<u32>, Vec<u8>) {
 /// # Errors
 ///
 /// When a file cannot be read, or is damaged.
-pub fn read_words(folder: &Path) -> Result<(Vocabulary, WordVectors), PoetryError> {
-    let vocabulary: Vocabulary = read_json(&folder.join("vocabulary.json"))?;
+pub fn read_words(folder: &Path) -> Result<(PoemVocabulary, WordVectors), PoetryError> {
+    let vocabulary: PoemVocabulary = read_json(&folder.join("vocabulary.json"))?;
     let path = folder.join("word_vectors.npy");
     let (shape, values) = npy::read::<f32>(&path)?;
     match shape[..] {

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::chunks::{Chunk, ChunkOptions, chunks_of};
 use crate::error::PoetryError;
 use crate::poem::Poem;
-use crate::split::{Split, SplitOptions};
+use crate::split::{PoemSplit, SplitOptions};
 use crate::tokens::tokenize;
 use crate::vectors::{VectorOptions, VectorReport, WordVectors};
-use crate::vocabulary::Vocabulary;
+use crate::vocabulary::PoemVocabulary;
 
 /// What poems are made ready with.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -81,9 +81,9 @@ pub struct Corpus {
     /// All poems, in the order in which they were read.
     pub poems: Vec<Poem>,
     /// Which of them are for what.
-    pub split: Split,
+    pub split: PoemSplit,
     /// Words and their numbers.
-    pub vocabulary: Vocabulary,
+    pub vocabulary: PoemVocabulary,
     /// The vectors of the words.
     pub vectors: WordVectors,
     /// Chunks of the poems for training, in the order of the poems.
@@ -131,7 +131,7 @@ impl Corpus {
             &split.train
         };
         let texts = counted.iter().map(|at| poems[*at].text.as_str());
-        let vocabulary = Vocabulary::from_texts(texts, options.vectors.min_count_in_use());
+        let vocabulary = PoemVocabulary::from_texts(texts, options.vectors.min_count_in_use());
         let ids: Vec<Vec<u32>> = poems
             .iter()
             .map(|poem| vocabulary.encode(&poem.text))
@@ -156,7 +156,7 @@ impl Corpus {
     #[must_use]
     pub(crate) fn from_words(
         poems: Vec<Poem>,
-        vocabulary: Vocabulary,
+        vocabulary: PoemVocabulary,
         vectors: WordVectors,
         report: CorpusReport,
         options: &CorpusOptions,
@@ -187,14 +187,14 @@ impl Corpus {
 }
 
 /// Parts the poems that are long enough: a function of their texts and the options alone.
-pub(crate) fn split_of(poems: &[Poem], options: &CorpusOptions) -> Split {
+pub(crate) fn split_of(poems: &[Poem], options: &CorpusOptions) -> PoemSplit {
     let min_tokens = options.chunks.min_tokens.max(1);
     let is_long_enough = |at: &usize| tokenize(&poems[*at].text).len() >= min_tokens;
-    Split::new((0..poems.len()).filter(is_long_enough), &options.split)
+    PoemSplit::new((0..poems.len()).filter(is_long_enough), &options.split)
 }
 
 /// Returns the share of the tokens outside of training that are the unknown word.
-fn unseen_share(split: &Split, ids: &[Vec<u32>]) -> f64 {
+fn unseen_share(split: &PoemSplit, ids: &[Vec<u32>]) -> f64 {
     let unknown = crate::tokens::Special::Unknown.id();
     let held_out = split
         .validation

@@ -28,4 +28,4 @@ pub use poem::Poem;
 pub use run::Run;
 pub use settings::Settings;
 pub use trained::{RebuiltToken, Trained, nearest_codes};
-pub use vocabulary::Vocabulary;
+pub use vocabulary::PoemVocabulary;

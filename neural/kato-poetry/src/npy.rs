@@ -7,7 +7,7 @@ use kato_neural::run::{RunError, write_whole};
 
 use crate::error::PoetryError;
 
-pub use kato_arrays::Number;
+pub use kato_arrays::ArrayNumber;
 
 /// Writes an array by rows, atomically, from numbers that need not be held all at once.
 ///
@@ -25,7 +25,7 @@ pub use kato_arrays::Number;
 /// # Errors
 ///
 /// When the file cannot be written, or there are not as many numbers as the shape says.
-pub fn write<T: Number>(
+pub fn write<T: ArrayNumber>(
     path: &Path,
     shape: &[usize],
     values: impl IntoIterator<Item = T>,
@@ -40,7 +40,7 @@ pub fn write<T: Number>(
 /// # Errors
 ///
 /// When the file cannot be read, is no such array, or is longer or shorter than it says.
-pub fn read<T: Number>(path: &Path) -> Result<(Vec<usize>, Vec<T>), PoetryError> {
+pub fn read<T: ArrayNumber>(path: &Path) -> Result<(Vec<usize>, Vec<T>), PoetryError> {
     let bytes = fs::read(path).map_err(RunError::file("read", path))?;
     kato_arrays::parse_array(&bytes).map_err(|reason| {
         let (path, reason) = (path.to_owned(), reason.to_owned());

@@ -32,9 +32,9 @@ use crate::training::{ChunkBatches, Reconstruction};
 pub(crate) use folder::{Files, check_mark};
 pub use history::EpochRecord;
 pub use kato_neural::run::{RunCost, RunEnding, StepRecord};
-pub use measure::{Measured, measure};
-pub use observer::TrainingEvent;
-pub use outcome::Outcome;
+pub use measure::{PoetryCost, measure};
+pub use observer::PoetryEvent;
+pub use outcome::PoetryOutcome;
 pub(crate) use parts::{fresh_model, trained};
 pub use rates::find_rate;
 
@@ -136,8 +136,8 @@ impl Run {
     /// When a gradient is lost, or a file cannot be written. What was saved before is safe.
     pub fn train(
         &mut self,
-        on_event: &mut dyn FnMut(TrainingEvent<'_>) -> bool,
-    ) -> Result<Outcome, PoetryError> {
+        on_event: &mut dyn FnMut(PoetryEvent<'_>) -> bool,
+    ) -> Result<PoetryOutcome, PoetryError> {
         let device = Device::flex().autodiff();
         let mut trainer = self.trainer(&device)?;
         let path = self.path(Files::HISTORY);

@@ -19,7 +19,7 @@ use crate::vectors::VectorOptions;
 
 pub use loss::{LossKind, LossOptions};
 pub use model::{DecoderKind, ModelOptions};
-pub use training::{Batching, StepOptions, TrainingOptions, Writing};
+pub use training::{Batching, PoetryTrainingOptions, StepOptions, Writing};
 
 /// The settings of a run: one table of the file each. What the file does not name has its default;
 /// a name that there is not is an error.
@@ -51,7 +51,7 @@ pub struct Settings {
     /// What is made small.
     pub loss: LossOptions,
     /// How it is trained.
-    pub training: TrainingOptions,
+    pub training: PoetryTrainingOptions,
 }
 
 impl Settings {

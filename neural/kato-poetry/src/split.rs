@@ -60,7 +60,7 @@ impl SplitOptions {
 /// Which poems are for what, by their positions, each list in ascending order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Split {
+pub struct PoemSplit {
     /// Those that are trained on.
     pub train: Vec<usize>,
     /// Those that decide when to stop and which state is the best.
@@ -69,7 +69,7 @@ pub struct Split {
     pub test: Vec<usize>,
 }
 
-impl Split {
+impl PoemSplit {
     /// Parts poems that are given by their positions.
     ///
     /// Whole poems are parted, because chunks of one poem overlap: parted by chunk, validation would
@@ -77,9 +77,9 @@ impl Split {
     /// training and validation have at least one where there are two.
     ///
     /// ```
-    /// use kato_poetry::split::{Split, SplitOptions};
+    /// use kato_poetry::split::{PoemSplit, SplitOptions};
     ///
-    /// let split = Split::new(0..10, &SplitOptions::default());
+    /// let split = PoemSplit::new(0..10, &SplitOptions::default());
     /// assert_eq!((split.train.len(), split.validation.len(), split.test.len()), (7, 2, 1));
     /// ```
     #[must_use]
@@ -125,18 +125,18 @@ mod tests {
         ) {
             let options = SplitOptions { train, validation: (1.0 - train) * of_rest, seed };
             prop_assert!(options.check().is_ok());
-            let split = Split::new(0..n_poems, &options);
+            let split = PoemSplit::new(0..n_poems, &options);
             let mut all = [split.train.clone(), split.validation.clone(), split.test.clone()].concat();
             all.sort_unstable();
             prop_assert_eq!(all, (0..n_poems).collect::<Vec<_>>());
             prop_assert!(n_poems < 2 || !split.train.is_empty() && !split.validation.is_empty());
-            prop_assert_eq!(Split::new(0..n_poems, &options), split);
+            prop_assert_eq!(PoemSplit::new(0..n_poems, &options), split);
         }
     }
 
     #[test]
     fn the_default_parts_never_change() {
-        let split = Split::new(0..20, &SplitOptions::default());
+        let split = PoemSplit::new(0..20, &SplitOptions::default());
         assert_eq!(
             (split.train.len(), split.validation.len(), split.test.len()),
             (14, 4, 2)
@@ -146,7 +146,7 @@ mod tests {
             seed: 43,
             ..SplitOptions::default()
         };
-        assert_ne!(Split::new(0..20, &other), split);
+        assert_ne!(PoemSplit::new(0..20, &other), split);
     }
 
     /// What seed 42 chose when this was written: runs that are there depend on it.

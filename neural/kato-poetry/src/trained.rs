@@ -19,7 +19,7 @@ use crate::run::{Files, check_mark, fresh_model};
 use crate::settings::Settings;
 use crate::tokens::Special;
 use crate::vectors::WordVectors;
-use crate::vocabulary::Vocabulary;
+use crate::vocabulary::PoemVocabulary;
 
 /// Chunks that are encoded at a time.
 const N_ROWS: usize = 64;
@@ -28,7 +28,7 @@ const N_ROWS: usize = 64;
 #[derive(Debug)]
 pub struct Trained {
     settings: Settings,
-    vocabulary: Vocabulary,
+    vocabulary: PoemVocabulary,
     words: WordVectors,
     model: Autoencoder,
     device: Device,
@@ -81,7 +81,7 @@ impl Trained {
 
     /// Returns the words that it knows.
     #[must_use]
-    pub fn vocabulary(&self) -> &Vocabulary {
+    pub fn vocabulary(&self) -> &PoemVocabulary {
         &self.vocabulary
     }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::PoetryError;
 use crate::tokens::Special;
-use crate::vocabulary::Vocabulary;
+use crate::vocabulary::PoemVocabulary;
 
 pub(crate) use normal::{Normal, seed_of};
 pub use options::{UnknownWords, VectorOptions};
@@ -70,7 +70,7 @@ impl WordVectors {
     ///
     /// When the file cannot be read or lacks too many words, or the text is too small to make any.
     pub fn prepare(
-        vocabulary: &Vocabulary,
+        vocabulary: &PoemVocabulary,
         train: &[&[u32]],
         options: &VectorOptions,
     ) -> Result<(Self, VectorReport), PoetryError> {

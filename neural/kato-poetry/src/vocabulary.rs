@@ -13,9 +13,9 @@ use crate::tokens::{Special, Token, join, tokenize};
 /// there either.
 ///
 /// ```
-/// use kato_poetry::Vocabulary;
+/// use kato_poetry::PoemVocabulary;
 ///
-/// let vocabulary = Vocabulary::from_texts(["The sea, the sea!", "the sky"], 1);
+/// let vocabulary = PoemVocabulary::from_texts(["The sea, the sea!", "the sky"], 1);
 /// assert_eq!(vocabulary.word(6), Some("sea"));
 /// assert_eq!(vocabulary.id("SKY"), vocabulary.id("sky"));
 /// assert_eq!(vocabulary.id("shore"), 1);
@@ -23,7 +23,7 @@ use crate::tokens::{Special, Token, join, tokenize};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Words", into = "Words")]
-pub struct Vocabulary {
+pub struct PoemVocabulary {
     words: Vec<String>,
     counts: Vec<u64>,
     ids: HashMap<String, u32>,
@@ -36,7 +36,7 @@ struct Words {
     counts: Vec<u64>,
 }
 
-impl Vocabulary {
+impl PoemVocabulary {
     /// Counts the words of texts and numbers those that occur `min_count` times or more.
     #[must_use]
     pub fn from_texts<'a>(texts: impl IntoIterator<Item = &'a str>, min_count: u64) -> Self {
@@ -141,14 +141,14 @@ impl Vocabulary {
     }
 }
 
-impl From<Vocabulary> for Words {
-    fn from(vocabulary: Vocabulary) -> Self {
-        let Vocabulary { words, counts, .. } = vocabulary;
+impl From<PoemVocabulary> for Words {
+    fn from(vocabulary: PoemVocabulary) -> Self {
+        let PoemVocabulary { words, counts, .. } = vocabulary;
         Self { words, counts }
     }
 }
 
-impl TryFrom<Words> for Vocabulary {
+impl TryFrom<Words> for PoemVocabulary {
     type Error = String;
 
     fn try_from(stored: Words) -> Result<Self, String> {
@@ -178,20 +178,20 @@ mod tests {
 
     #[test]
     fn rare_words_are_unknown_and_counted_as_such() {
-        let vocabulary = Vocabulary::from_texts(["b a b c a b\nd"], 2);
+        let vocabulary = PoemVocabulary::from_texts(["b a b c a b\nd"], 2);
         assert_eq!(&vocabulary.words()[6..], ["b", "a"]);
         assert_eq!(vocabulary.counts(), [0, 2, 1, 0, 1, 1, 3, 2]);
         assert_eq!(vocabulary.encode("a d"), [4, 7, 1, 5]);
-        assert!(Vocabulary::from_texts(["x"], 2).is_empty());
+        assert!(PoemVocabulary::from_texts(["x"], 2).is_empty());
     }
 
     #[test]
     fn the_stored_form_is_checked() -> Result<(), serde_json::Error> {
-        let vocabulary = Vocabulary::from_texts(["one two two"], 1);
+        let vocabulary = PoemVocabulary::from_texts(["one two two"], 1);
         let json = serde_json::to_string(&vocabulary)?;
-        assert_eq!(serde_json::from_str::<Vocabulary>(&json)?, vocabulary);
+        assert_eq!(serde_json::from_str::<PoemVocabulary>(&json)?, vocabulary);
         let refused = |json: &str| {
-            serde_json::from_str::<Vocabulary>(json)
+            serde_json::from_str::<PoemVocabulary>(json)
                 .unwrap_err()
                 .to_string()
         };

@@ -1,6 +1,6 @@
 //! Divides sequences among batches: put in order, cut under the budget, shuffled by seed.
 
-use crate::options::{SequenceOrder, Shape, TokenBudget};
+use crate::options::{BudgetMeasure, SequenceOrder, Shape};
 
 /// The sequences of one batch, as positions in the list of lengths.
 pub(crate) type Cut = Vec<usize>;
@@ -24,8 +24,8 @@ pub(crate) fn cut(lengths: &[usize], shape: &Shape, first_document: u64) -> Vec<
         let len = lengths[at];
         let cost = match shape.budget {
             // The rectangle that the batch would take with this sequence in it.
-            TokenBudget::Padded => len.max(longest).saturating_mul(batch.len() + 1),
-            TokenBudget::Exact => len.saturating_add(sum),
+            BudgetMeasure::Padded => len.max(longest).saturating_mul(batch.len() + 1),
+            BudgetMeasure::Exact => len.saturating_add(sum),
         };
         // The sequence that would not fit begins the next batch, also where it alone is above the
         // budget: that batch then ends with it.

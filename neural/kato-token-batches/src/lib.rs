@@ -4,12 +4,12 @@
 //!
 //! Start with [`TokenBatches::new`]; [`TokenBatchOptions`] lists the options.
 //!
-//! - What is in a batch: [`TokenBatch`], [`PaddedTokens`]; [`TokenBudget`], [`SequenceOrder`],
+//! - What is in a batch: [`TokenBatch`], [`PaddedTokens`]; [`BudgetMeasure`], [`SequenceOrder`],
 //!   [`LongDocuments`].
 //! - Stopping and resuming: [`TokenBatchState`], [`TokenBatchCounts`].
 //! - What went wrong: [`TokenBatchError`], [`OnBadDocument`], [`BadDocument`].
 //!
-//! [`TokenBudget`]: options::TokenBudget
+//! [`BudgetMeasure`]: options::BudgetMeasure
 //! [`SequenceOrder`]: options::SequenceOrder
 //! [`LongDocuments`]: options::LongDocuments
 //! [`TokenBatchState`]: state::TokenBatchState

@@ -14,7 +14,7 @@ const MOST_AHEAD: usize = 1024;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum TokenBudget {
+pub enum BudgetMeasure {
     /// Sequences × longest sequence: what the batch takes once it is padded. The default, since
     /// such a batch fits either way.
     #[default]
@@ -104,7 +104,7 @@ pub struct TokenBatchOptions {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Shape {
     max_tokens: u64,
-    pub(crate) budget: TokenBudget,
+    pub(crate) budget: BudgetMeasure,
     max_sequences: Option<u64>,
     max_sequence_tokens: Option<u64>,
     pub(crate) long_documents: LongDocuments,
@@ -122,7 +122,7 @@ impl TokenBatchOptions {
         Self {
             shape: Shape {
                 max_tokens: max_tokens as u64,
-                budget: TokenBudget::default(),
+                budget: BudgetMeasure::default(),
                 max_sequences: None,
                 max_sequence_tokens: None,
                 long_documents: LongDocuments::default(),
@@ -139,9 +139,9 @@ impl TokenBatchOptions {
         }
     }
 
-    /// Sets what the budget is compared with. Default: [`TokenBudget::Padded`].
+    /// Sets what the budget is compared with. Default: [`BudgetMeasure::Padded`].
     #[must_use]
-    pub fn with_budget(mut self, budget: TokenBudget) -> Self {
+    pub fn with_budget(mut self, budget: BudgetMeasure) -> Self {
         self.shape.budget = budget;
         self
     }

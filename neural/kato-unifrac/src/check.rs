@@ -10,7 +10,7 @@ use crate::table::Table;
 use crate::tree::Tree;
 
 pub(crate) use examine::examine;
-pub use finding::{Finding, FindingKind, Severity};
+pub use finding::{CheckFinding, FindingKind, Severity};
 
 /// Everything that was found about a table and a tree.
 ///
@@ -19,7 +19,7 @@ pub use finding::{Finding, FindingKind, Severity};
 #[non_exhaustive]
 pub struct Check {
     /// The findings, gravest first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<CheckFinding>,
     /// Samples of the table.
     pub n_samples: usize,
     /// Features of the table.
@@ -63,7 +63,7 @@ impl Check {
 
     /// Returns the finding of a kind, if there is one.
     #[must_use]
-    pub fn finding(&self, kind: FindingKind) -> Option<&Finding> {
+    pub fn finding(&self, kind: FindingKind) -> Option<&CheckFinding> {
         self.findings.iter().find(|finding| finding.kind == kind)
     }
 }

@@ -31,7 +31,7 @@ use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
 use kato_planner::Forecast;
 use kato_prediction::Cancel;
 use kato_prediction::disk::BuildOptions;
-use kato_runs::{Destination, Position, RunsError, TrainingRun};
+use kato_runs::{Destination, LoaderStart, RunsError, TrainingRun};
 use kato_scheduler::{
     Checkpoint, RunConfiguration, TrainError, TrainingEvent, TrainingOptions, TrainingReport,
     WorkDistribution, Workers,
@@ -331,12 +331,12 @@ fn exit_code(args: &Args, report: &TrainingReport) -> ExitCode {
 /// Returns the loader at a position of the run.
 fn loader_at(
     args: &Args,
-    position: Position<'_>,
+    position: LoaderStart<'_>,
     options: &TrainingOptions,
 ) -> Result<StreamingDatasetLoader> {
     let run = match position {
-        Position::Beginning => None,
-        Position::After { corpus, .. } => Checkpoint::from_json(corpus)?,
+        LoaderStart::Beginning => None,
+        LoaderStart::After { corpus, .. } => Checkpoint::from_json(corpus)?,
     };
     let builder = match run {
         // Without sources the run's own files are read again, at the revisions that they had.

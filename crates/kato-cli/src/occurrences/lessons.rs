@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use indicatif::HumanCount;
-use kato_occurrences::{Occurrences, Shape};
+use kato_occurrences::{LessonShape, Occurrences};
 use kato_store::PatternStore;
 use kato_store::trace::Trace;
 use serde::Serialize;
@@ -56,7 +56,7 @@ impl Lessons {
             }
         };
         // What is not made of tokens no document has taught.
-        let shape = Shape::of(trace, asked.store().nodes(), |symbol| asked.token(symbol));
+        let shape = LessonShape::of(trace, asked.store().nodes(), |symbol| asked.token(symbol));
         if let Some(shape) = shape {
             match asked.occurrences.lessons(&shape, after, limit) {
                 Ok((count, places)) => {

@@ -4,7 +4,7 @@ use kato_planner::Interval;
 use kato_planner::recommend::{MachineOption, Place, Verdict, span};
 use kato_planner::scaling::Scaling;
 use kato_report::figures::{bytes, count, seconds};
-use kato_report::{Axis, Callout, Chart, Color, Page, Picture, Range, Ranges, Shape, Table};
+use kato_report::{Axis, Callout, Chart, Color, Page, PageTable, Picture, Range, Ranges, Shape};
 
 use super::Plan;
 use super::view::in_words;
@@ -258,11 +258,11 @@ fn size_axis(plan: &Plan) -> Axis {
     }
 }
 
-fn machines(plan: &Plan) -> Table {
+fn machines(plan: &Plan) -> PageTable {
     let columns = [
         "machine", "does it", "time", "between", "money", "bound by", "lacks",
     ];
-    let mut table = Table::new(columns);
+    let mut table = PageTable::new(columns);
     for option in &plan.recommendation.options {
         let lacks: Vec<String> = option.shortfalls.iter().map(ToString::to_string).collect();
         let cells = [

@@ -18,7 +18,7 @@ use kato_prediction::Cancel;
 use kato_prediction::disk::{BuildOptions, BuildReport, IndexFileError, IndexPolicy};
 use kato_probe::Probe;
 use kato_remote::{RemoteBackend, RemoteBackendBuilder, TornLearns};
-use kato_runs::{Destination, Position, RunsError, Start, Target, TrainingRun};
+use kato_runs::{Destination, LoaderStart, RunsError, Start, TrainingRun, TrainingTarget};
 use kato_scheduler::workers::ConnectionBudget;
 use kato_scheduler::{RunConfiguration, TrainError, TrainingReport, Workers};
 use kato_store::StoreError;
@@ -370,7 +370,7 @@ impl DestinationArgs {
         learner: &HierarchicalConceptLearner,
         configuration: &RunConfiguration,
         resume: bool,
-        loader_at: impl FnOnce(Position<'_>) -> Result<StreamingDatasetLoader>,
+        loader_at: impl FnOnce(LoaderStart<'_>) -> Result<StreamingDatasetLoader>,
     ) -> Result<(TrainingRun, StreamingDatasetLoader)> {
         let start = match resume {
             true => Start::Resume,
@@ -465,8 +465,8 @@ fn patient_for(patience: Duration) -> RetryPolicy {
 #[must_use]
 pub(crate) fn summary(run: &TrainingRun, report: &TrainingReport) -> String {
     match run.target() {
-        Target::Server(nodes) => summary_of_nodes(nodes, report),
-        Target::Mongodb(store) => format!("run {} in {}\n", store.run(), store.place()),
+        TrainingTarget::Server(nodes) => summary_of_nodes(nodes, report),
+        TrainingTarget::Mongodb(store) => format!("run {} in {}\n", store.run(), store.place()),
         _ => String::new(),
     }
 }
@@ -518,7 +518,7 @@ fn summary_of_nodes(nodes: &RemoteBackend, report: &TrainingReport) -> String {
 pub(crate) fn to_json(run: &TrainingRun, report: &TrainingReport) -> Result<Value> {
     let mut value = report::to_json(report)?;
     match run.target() {
-        Target::Server(nodes) => {
+        TrainingTarget::Server(nodes) => {
             value["server"] = json!({
                 "url": nodes.server(),
                 "run": nodes.run().as_str(),
@@ -529,7 +529,7 @@ pub(crate) fn to_json(run: &TrainingRun, report: &TrainingReport) -> Result<Valu
                 "torn": nodes.torn_learns(),
             });
         }
-        Target::Mongodb(store) => {
+        TrainingTarget::Mongodb(store) => {
             value["mongodb"] = json!({
                 "place": store.place(),
                 "run": store.run().as_str(),

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use kato_loader::DECODE_STAGE;
 use kato_probe::Probe;
-use kato_profiler::experiment::{Elasticity, Outcome, ThrottleExperiment};
+use kato_profiler::experiment::{Elasticity, ExperimentOutcome, ThrottleExperiment};
 use kato_profiler::{
     ProfileError, ProfilingEngine, ProfilingSummary, RunningProfile, SampleCounter,
 };
@@ -339,8 +339,8 @@ impl Profile {
 /// Describes the outcome of an experiment.
 fn experiment_text(found: &Elasticity) -> String {
     let outcome = match found.outcome {
-        Outcome::Confirmed => "it bounds the run",
-        Outcome::Refuted => "it does not bound the run",
+        ExperimentOutcome::Confirmed => "it bounds the run",
+        ExperimentOutcome::Refuted => "it does not bound the run",
         _ => "that does not settle it",
     };
     format!(

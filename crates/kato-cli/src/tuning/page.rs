@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kato_report::figures::{bytes, count, percent, three_digits};
-use kato_report::{Axis, Callout, Chart, Color, HeatMap, Page, Picture, Shape, Table};
+use kato_report::{Axis, Callout, Chart, Color, HeatMap, Page, PageTable, Picture, Shape};
 
 use super::{Row, Tuning};
 use crate::numbers::counted;
@@ -58,7 +58,7 @@ impl Row {
     }
 }
 
-fn table(tuning: &Tuning) -> Table {
+fn table(tuning: &Tuning) -> PageTable {
     let columns = [
         "levels, workers, memory",
         "score",
@@ -66,7 +66,7 @@ fn table(tuning: &Tuning) -> Table {
         "front",
     ];
     let measured = COLUMNS.iter().map(|(column, ..)| *column);
-    let mut table = Table::new(columns.into_iter().chain(measured));
+    let mut table = PageTable::new(columns.into_iter().chain(measured));
     for row in &tuning.ranking {
         let front = if row.is_on_front { "front" } else { "" };
         let cells = [

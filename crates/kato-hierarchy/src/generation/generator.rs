@@ -8,13 +8,13 @@ use super::beam::{best_sequence, weights};
 use super::choice::Choice;
 use super::options::{GenerationOptions, Strategy};
 use super::search::Search;
-use super::span::{GenerationEnd, Span};
+use super::span::{GeneratedSpan, GenerationEnd};
 use super::walk::Walk;
 use crate::chunked_prompt::ChunkedPrompt;
 use crate::random::weighted;
 use crate::{Hierarchy, HierarchyError, Prompt};
 
-/// An iterator of [`Span`]s that continue a prompt; created by [`Hierarchy::generator`].
+/// An iterator of [`GeneratedSpan`]s that continue a prompt; created by [`Hierarchy::generator`].
 ///
 /// # A step
 ///
@@ -133,7 +133,7 @@ impl<'h> Generator<'h> {
     }
 
     /// Turns a choice into a span, with its provenance.
-    fn span(&self, choice: Choice) -> Result<Span, HierarchyError> {
+    fn span(&self, choice: Choice) -> Result<GeneratedSpan, HierarchyError> {
         let hierarchy = self.search.hierarchy;
         let mut parts = choice.parts;
         for part in &mut parts {
@@ -143,7 +143,7 @@ impl<'h> Generator<'h> {
             part.source = hierarchy.source(part.level, &part.pattern)?;
         }
         let candidate = choice.candidate;
-        Ok(Span {
+        Ok(GeneratedSpan {
             text: hierarchy.decode(&choice.tokens),
             tokens: choice.tokens,
             level: candidate.level,
@@ -160,7 +160,7 @@ impl<'h> Generator<'h> {
 }
 
 impl Iterator for Generator<'_> {
-    type Item = Result<Span, HierarchyError>;
+    type Item = Result<GeneratedSpan, HierarchyError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let choice = self.next_choice().transpose()?;

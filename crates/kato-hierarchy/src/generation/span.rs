@@ -51,7 +51,7 @@ pub struct Part {
 /// Tokens that one step added, with the reason.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Span {
+pub struct GeneratedSpan {
     /// The tokens; never empty.
     pub tokens: Vec<String>,
     /// Their text.
@@ -130,7 +130,7 @@ pub struct Generation {
     /// they are not in it.
     pub whole_text: String,
     /// The steps.
-    pub spans: Vec<Span>,
+    pub spans: Vec<GeneratedSpan>,
     /// The reason why it ended.
     pub end: GenerationEnd,
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kato_learner::TextDocument;
 use kato_model::PatternName;
-use kato_occurrences::{Occurrences, Place, Shape};
+use kato_occurrences::{LessonShape, Occurrences, Place};
 use kato_store::{KnowledgeBase, PatternStore};
 use proptest::prelude::*;
 
@@ -115,7 +115,7 @@ fn check_lessons(corpus: &Corpus, occurrences: &Occurrences) -> Result<(), TestC
     for ((level, name), expected) in &lessons {
         let node = KnowledgeBase::at(&store, *level).unwrap();
         let trace = node.trace(name).unwrap().unwrap();
-        let shape = Shape::of(&trace, store.nodes(), token).unwrap();
+        let shape = LessonShape::of(&trace, store.nodes(), token).unwrap();
         prop_assert_eq!(shape.name(text), *name);
         let (n, places) = occurrences.lessons(&shape, 0, usize::MAX).unwrap();
         prop_assert_eq!(n, trace.pattern().frequency);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use kato_probe::{Probe, ThreadState, Wait};
-use kato_profiler::experiment::{Elasticity, Outcome, ThrottleExperiment};
+use kato_profiler::experiment::{Elasticity, ExperimentOutcome, ThrottleExperiment};
 use kato_profiler::verdict::Cause;
 use kato_profiler::{ProfileError, ProfilingEngine};
 use kato_test_needs::wait_until;
@@ -44,7 +44,7 @@ fn ask(experiment: &ThrottleExperiment, probe: &Probe) -> Elasticity {
         .with_window(millis(250.0))
         .with_pairs(4);
     let mut answers = (0..20).filter_map(|_| experiment.run(probe).ok());
-    let clear = answers.find(|found| found.outcome != Outcome::Unclear);
+    let clear = answers.find(|found| found.outcome != ExperimentOutcome::Unclear);
     clear.expect("a clear answer in twenty")
 }
 
@@ -63,9 +63,9 @@ fn the_stage_that_bounds_is_confirmed_and_the_others_are_refuted() {
         )
     });
     println!("{learn:?}\n{commit:?}");
-    assert_eq!(learn.outcome, Outcome::Confirmed);
+    assert_eq!(learn.outcome, ExperimentOutcome::Confirmed);
     assert!((0.5..=1.5).contains(&learn.elasticity), "{learn:?}");
-    assert_eq!(commit.outcome, Outcome::Refuted);
+    assert_eq!(commit.outcome, ExperimentOutcome::Refuted);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_verdict_can_be_confirmed_while_the_run_goes_on() {
         assert_eq!(verdict.stage.as_deref(), Some("commit"));
         ask(&ThrottleExperiment::from_verdict(&verdict).unwrap(), &probe)
     });
-    assert_eq!(found.outcome, Outcome::Confirmed, "{found:?}");
+    assert_eq!(found.outcome, ExperimentOutcome::Confirmed, "{found:?}");
 }
 
 #[test]

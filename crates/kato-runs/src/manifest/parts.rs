@@ -139,7 +139,7 @@ fn digest(corpus: &CorpusIdentity) -> String {
 /// One level of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct RunLevel {
+pub struct ManifestLevel {
     /// Name of the node.
     pub node: String,
     /// Symbols of a full chunk, where that is known.
@@ -150,7 +150,7 @@ pub struct RunLevel {
     pub database: String,
 }
 
-impl RunLevel {
+impl ManifestLevel {
     /// Returns the levels of a run with these nodes, from the bottom up.
     pub(crate) fn all(
         run: &RunName,
@@ -256,7 +256,7 @@ impl RunResults {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Origin {
+pub enum RunOrigin {
     /// A copy of another run, made when that was where its checkpoint says.
     Cloned {
         /// The other run's id.

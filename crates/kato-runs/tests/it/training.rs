@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kato_loader::StreamingDatasetLoader;
 use kato_prediction::disk::{BuildOptions, IndexPolicy};
-use kato_runs::manifest::{BackendKind, Origin, RunBackend, RunState};
+use kato_runs::manifest::{BackendKind, RunBackend, RunOrigin, RunState};
 use kato_runs::{Archive, Destination, ManifestFile, RunManifest, RunsError, Start, TrainingRun};
 use kato_scheduler::{RunConfiguration, TrainingOptions};
 use kato_store::{EmbeddedStore, MemoryStore};
@@ -145,11 +145,11 @@ fn state_and_lineage_go_with_the_copies() {
     assert_eq!(import.state, RunState::Complete);
     assert_eq!(clone.state, RunState::Complete);
     assert_eq!(import.results.unwrap().documents, N_DOCUMENTS);
-    let Origin::Cloned { id, name } = &import.lineage[0] else {
+    let RunOrigin::Cloned { id, name } = &import.lineage[0] else {
         panic!("{:?}", import.lineage);
     };
     assert_eq!((id, name), (&wiki.id, &wiki.name));
-    let Origin::Imported { id, name } = &import.lineage[1] else {
+    let RunOrigin::Imported { id, name } = &import.lineage[1] else {
         panic!("{:?}", import.lineage);
     };
     assert_eq!((id, name), (&clone.id, &clone.name));

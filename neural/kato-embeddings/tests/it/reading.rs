@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io::Write as _;
 
 use kato_embeddings::options::{Layout, OnBadLine};
-use kato_embeddings::report::{BadReason, Origin};
+use kato_embeddings::report::{BadLineReason, Origin};
 use kato_embeddings::{Embeddings, EmbeddingsError};
 use proptest::prelude::*;
 
@@ -213,7 +213,7 @@ fn a_text_that_was_cut_off_is_noticed() {
     let folder = Folder::new();
     let path = folder.write("vectors.txt", "3 2\na 1 2\nb 3 4\n");
     let error = Embeddings::builder(&path).open().unwrap_err();
-    let reason = BadReason::HeaderCount {
+    let reason = BadLineReason::HeaderCount {
         announced: 3,
         found: 2,
     };

@@ -13,9 +13,9 @@ use crate::error::require_length;
 /// lie far from 0.
 ///
 /// ```
-/// use kato_gradient::metric::Regression;
+/// use kato_gradient::metric::RegressionScores;
 ///
-/// let mut errors = Regression::new();
+/// let mut errors = RegressionScores::new();
 /// errors.add_all(&[1.0, 2.0, 4.0], &[1.0, 2.0, 3.0])?;
 /// assert_eq!(errors.mean_absolute_error(), Some(1.0 / 3.0));
 /// assert_eq!(errors.r_squared(), Some(0.5));
@@ -23,7 +23,7 @@ use crate::error::require_length;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Regression {
+pub struct RegressionScores {
     n: u64,
     absolute_errors: ExactSum,
     squared_errors: ExactSum,
@@ -31,7 +31,7 @@ pub struct Regression {
     squared_targets: ExactSum,
 }
 
-impl Regression {
+impl RegressionScores {
     /// Creates one that has seen nothing.
     #[must_use]
     pub fn new() -> Self {

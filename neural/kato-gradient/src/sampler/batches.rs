@@ -21,7 +21,7 @@ pub struct SamplerPosition {
 /// One batch, or one replica's part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Batch {
+pub struct PlannedBatch {
     /// Its epoch, counted from 0.
     pub epoch: u64,
     /// Its number inside the epoch, counted from 0.
@@ -35,17 +35,17 @@ pub struct Batch {
 /// Iterates over the batches of one epoch after the other, without end.
 ///
 /// ```
-/// use kato_gradient::sampler::{Batches, Sampler, Shuffled};
+/// use kato_gradient::sampler::{PlannedBatches, Sampler, Shuffled};
 ///
 /// let sampler = Sampler::from_n_items(Shuffled::new(4), 10, 7)?;
-/// let mut whole = Batches::new(sampler.clone());
+/// let mut whole = PlannedBatches::new(sampler.clone());
 /// whole.nth(3); // three batches an epoch: one of the second epoch is taken
-/// let resumed = Batches::resume(sampler, whole.position())?;
+/// let resumed = PlannedBatches::resume(sampler, whole.position())?;
 /// assert!(whole.take(20).eq(resumed.take(20)));
 /// # Ok::<(), kato_gradient::GradientError>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Batches {
+pub struct PlannedBatches {
     sampler: Sampler,
     replica: Replica,
     epoch: u64,
@@ -54,7 +54,7 @@ pub struct Batches {
     fingerprint: u32,
 }
 
-impl Batches {
+impl PlannedBatches {
     /// Begins with the first epoch.
     #[must_use]
     pub fn new(sampler: Sampler) -> Self {
@@ -126,13 +126,13 @@ impl Batches {
     }
 }
 
-impl Iterator for Batches {
-    type Item = Batch;
+impl Iterator for PlannedBatches {
+    type Item = PlannedBatch;
 
-    fn next(&mut self) -> Option<Batch> {
+    fn next(&mut self) -> Option<PlannedBatch> {
         // An empty part is a batch as well: every replica has to take part in each step.
         let items = self.plan.part(self.next, self.replica)?;
-        let mut batch = Batch {
+        let mut batch = PlannedBatch {
             epoch: self.epoch,
             index: self.next,
             items: items.to_vec(),

@@ -3,7 +3,7 @@
 
 use kato_gradient::GradientError;
 use kato_gradient::metric::{
-    Classification, CosineMean, ExponentialMean, Mean, NormWindow, Quantiles, Regression,
+    Classification, CosineMean, ExponentialMean, Mean, NormWindow, Quantiles, RegressionScores,
     clip_factor, cosine, global_norm,
 };
 use proptest::prelude::*;
@@ -52,11 +52,11 @@ proptest! {
         let (whole, merged) = split(
             &pairs,
             &places,
-            Regression::new,
+            RegressionScores::new,
             |all, (predicted, target)| all.add(f64::from(*predicted), f64::from(*target)),
-            Regression::merge,
+            RegressionScores::merge,
         );
-        let bits = |errors: &Regression| {
+        let bits = |errors: &RegressionScores| {
             let scores = [errors.mean_absolute_error(), errors.mean_squared_error(), errors.r_squared()];
             scores.map(|score| score.map(f64::to_bits))
         };
@@ -103,7 +103,7 @@ proptest! {
 
     #[test]
     fn errors_are_those_of_their_definitions(pairs in prop::collection::vec((-9.0..9.0_f64, -9.0..9.0_f64), 2..50)) {
-        let mut errors = Regression::new();
+        let mut errors = RegressionScores::new();
         pairs.iter().for_each(|(predicted, target)| errors.add(*predicted, *target));
         let n = pairs.len() as f64;
         let close = |found: Option<f64>, wanted: f64| (found.unwrap() - wanted).abs() <= 1e-12 * wanted.abs().max(1.0);
@@ -145,26 +145,26 @@ proptest! {
 /// Textbook one-pass sums lose all digits here.
 #[test]
 fn r_squared_holds_for_targets_far_from_0() {
-    let mut errors = Regression::new();
+    let mut errors = RegressionScores::new();
     for (target, error) in [(1e9, 0.5), (1e9 + 1.0, -0.5), (1e9 + 2.0, 0.5)] {
         errors.add(target + error, target);
     }
     // Spread 2, squared errors 0.75.
     assert_eq!(errors.r_squared(), Some(1.0 - 0.75 / 2.0));
     // Targets whose sum no `f64` holds: 3·2⁴⁰ + 7 + 3·2⁻¹². Spread 42/9, squared errors 1.
-    let mut errors = Regression::new();
+    let mut errors = RegressionScores::new();
     let far = 1_099_511_627_776.0 + 1.0 / 4096.0;
     for (target, error) in [(far + 1.0, 1.0), (far + 2.0, 0.0), (far + 4.0, 0.0)] {
         errors.add(target + error, target);
     }
     let found = errors.r_squared().unwrap();
     assert!((found - (1.0 - 9.0 / 42.0)).abs() < 1e-6, "{found}");
-    let mut equal = Regression::new();
+    let mut equal = RegressionScores::new();
     [0.1, 0.1, 0.1]
         .iter()
         .for_each(|target| equal.add(0.2, *target));
     assert_eq!(equal.r_squared(), None);
-    assert_eq!(Regression::new().mean_absolute_error(), None);
+    assert_eq!(RegressionScores::new().mean_absolute_error(), None);
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn what_does_not_go_together_is_refused_and_adds_nothing() {
     assert!(rows.add_rows(&[1.0; 4], &[1.0; 2], 2, &[1.0; 2]).is_err());
     assert!(rows.add_rows(&[], &[], 0, &[]).is_err());
     assert_eq!((mean.value(), rows.value()), (None, None));
-    let mut errors = Regression::new();
+    let mut errors = RegressionScores::new();
     assert!(errors.add_masked(&[1.0], &[1.0], &[]).is_err());
     assert_eq!(errors.n(), 0);
 }
@@ -234,7 +234,7 @@ fn padding_counts_for_nothing_whatever_it_holds() {
     rows.add_rows(&[1.0, f32::NAN], &[2.0, 1.0], 1, &[1.0, 0.0])
         .unwrap();
     assert_eq!(rows.value(), Some(1.0));
-    let mut errors = Regression::new();
+    let mut errors = RegressionScores::new();
     errors
         .add_masked(&[1.0, f32::NAN], &[2.0, 1.0], &[1.0, 0.0])
         .unwrap();

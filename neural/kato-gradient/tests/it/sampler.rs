@@ -2,8 +2,8 @@
 
 use kato_gradient::GradientError;
 use kato_gradient::sampler::{
-    Batches, Bucketed, EpochPlan, InOrder, Replica, Sampler, SamplerPosition, SamplerSettings,
-    Shuffled, TokenBudget,
+    Bucketed, EpochPlan, InOrder, PlannedBatches, Replica, Sampler, SamplerPosition,
+    SamplerSettings, Shuffled, TokenBudget,
 };
 use proptest::prelude::*;
 
@@ -114,13 +114,13 @@ proptest! {
         settings in any_settings(), lengths in any_lengths(), n_taken in 0..150_usize,
     ) {
         let sampler = Sampler::new(settings, lengths, 11).unwrap();
-        let mut whole = Batches::new(sampler.clone());
+        let mut whole = PlannedBatches::new(sampler.clone());
         for _ in 0..n_taken {
             whole.next();
         }
         let saved = serde_json::to_string(&whole.position()).unwrap();
         let position: SamplerPosition = serde_json::from_str(&saved).unwrap();
-        let resumed = Batches::resume(sampler, position).unwrap();
+        let resumed = PlannedBatches::resume(sampler, position).unwrap();
         prop_assert!(whole.take(40).eq(resumed.take(40)));
     }
 
@@ -244,9 +244,9 @@ fn a_position_of_other_settings_is_refused() {
     ];
     let sampler = |settings| Sampler::from_n_items(settings, 40, 1).unwrap();
     for saved in &all {
-        let position = Batches::new(sampler(*saved)).position();
+        let position = PlannedBatches::new(sampler(*saved)).position();
         for resumed in &all {
-            let found = Batches::resume(sampler(*resumed), position);
+            let found = PlannedBatches::resume(sampler(*resumed), position);
             assert_eq!(found.is_ok(), saved == resumed, "{saved:?} {resumed:?}");
         }
     }
@@ -256,22 +256,22 @@ fn a_position_of_other_settings_is_refused() {
 #[test]
 fn a_position_of_other_data_is_refused() {
     let sampler = |seed| Sampler::from_n_items(Shuffled::new(4), 10, seed).unwrap();
-    let position = Batches::new(sampler(1)).position();
-    let refused = Batches::resume(sampler(2), position).unwrap_err();
+    let position = PlannedBatches::new(sampler(1)).position();
+    let refused = PlannedBatches::resume(sampler(2), position).unwrap_err();
     assert!(
         refused.to_string().contains("position of the sampler"),
         "{refused}"
     );
     let mut beyond = position;
     beyond.batch = 3;
-    assert!(Batches::resume(sampler(1), beyond).is_err());
+    assert!(PlannedBatches::resume(sampler(1), beyond).is_err());
     let longer = Sampler::new(Shuffled::new(4), vec![2; 10], 1).unwrap();
-    assert!(Batches::resume(longer, position).is_err());
+    assert!(PlannedBatches::resume(longer, position).is_err());
 }
 
 #[test]
 fn an_epoch_says_where_it_ends() {
-    let batches = Batches::new(Sampler::from_n_items(InOrder::new(2), 3, 0).unwrap());
+    let batches = PlannedBatches::new(Sampler::from_n_items(InOrder::new(2), 3, 0).unwrap());
     let seen: Vec<(u64, usize, bool)> = batches
         .with_replica(Replica::new(1, 2).unwrap())
         .take(3)

@@ -13,7 +13,7 @@ use look::{Look, LookBack, Part};
 
 /// Weights by which a decoder attends: its output becomes `h + out(attention(query(h)))`.
 #[derive(Clone, Copy, Debug)]
-pub struct CrossAttention<'a> {
+pub struct CrossAttentionWeights<'a> {
     /// Heads; their number divides that of hidden units.
     pub n_heads: usize,
     /// Weights of queries, `[hidden, hidden]`.
@@ -146,7 +146,7 @@ impl Attend {
     pub(super) fn pack(
         options: &RecurrentOptions,
         former: Option<Self>,
-        weights: &CrossAttention<'_>,
+        weights: &CrossAttentionWeights<'_>,
         pass: Pass,
     ) -> Result<Self, Error> {
         let n = options.n_hidden;

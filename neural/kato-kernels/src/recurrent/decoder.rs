@@ -6,7 +6,7 @@ mod steps;
 
 use rayon::prelude::*;
 
-use super::attend::{Attend, CrossAttention, CrossGradients, Memory};
+use super::attend::{Attend, CrossAttentionWeights, CrossGradients, Memory};
 use super::layer::LayerWeights;
 use super::options::{Pass, RecurrentOptions};
 use super::plan::divide;
@@ -136,7 +136,11 @@ impl RecurrentDecoder {
     ///
     /// [`Error::Length`] where a weight has another shape, [`Error::Option`] where the number of
     /// heads does not divide that of hidden units.
-    pub fn pack_attention(&mut self, weights: CrossAttention<'_>, pass: Pass) -> Result<(), Error> {
+    pub fn pack_attention(
+        &mut self,
+        weights: CrossAttentionWeights<'_>,
+        pass: Pass,
+    ) -> Result<(), Error> {
         // Its buffers serve again.
         let former = self.attend.take();
         self.attend = Some(Attend::pack(&self.stack.options, former, &weights, pass)?);

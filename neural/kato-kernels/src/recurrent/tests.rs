@@ -143,7 +143,7 @@ fn run_decoder(problem: &Problem, options: RecurrentOptions) -> Vec<Vec<f32>> {
         .collect();
     let mut memory = None;
     if let [query, query_bias, out, out_bias, keys, values] = attention {
-        let weights = CrossAttention {
+        let weights = CrossAttentionWeights {
             n_heads: net.n_heads,
             query,
             query_bias,

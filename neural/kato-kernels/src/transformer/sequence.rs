@@ -9,7 +9,7 @@ use super::matrix::Matrix;
 use super::options::BlockOptions;
 use super::product::{Across, linear};
 use super::weights::PackedBlock;
-use crate::activation::{self, Activation};
+use crate::activation::{self, ActivationFunction};
 use crate::attention::AttentionForm;
 use crate::attention::head::{self, Columns, ColumnsMut, Head, score_stride};
 use crate::dropout::{Draw, Dropout};
@@ -147,7 +147,7 @@ impl Work {
         if pass == Pass::Training {
             simd::run(options.instructions, activation::GeluBoth { x, y });
         } else {
-            let activation = Activation::Gelu;
+            let activation = ActivationFunction::Gelu;
             simd::run(
                 options.instructions,
                 activation::Forward { activation, x, y },

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Chunk, SampleBatch};
+use super::{SampleBatch, SequenceChunk};
 
 impl SampleBatch {
     /// Returns how many tokens each sequence has, copies with hidden nucleotides behind all others.
@@ -17,7 +17,7 @@ impl SampleBatch {
     #[must_use]
     pub fn part(&self, rows: &Range<usize>) -> Self {
         let mut first = 0;
-        let mut cut = |chunks: &[Chunk]| -> Vec<Chunk> {
+        let mut cut = |chunks: &[SequenceChunk]| -> Vec<SequenceChunk> {
             let parts = chunks.iter().filter_map(|chunk| {
                 let n = chunk.lengths.len();
                 let within = rows.start.clamp(first, first + n) - first
@@ -43,7 +43,7 @@ impl SampleBatch {
     }
 }
 
-impl Chunk {
+impl SequenceChunk {
     fn part(&self, rows: &Range<usize>) -> Self {
         let n_steps = self.n_steps;
         let places = rows.start * n_steps..rows.end * n_steps;

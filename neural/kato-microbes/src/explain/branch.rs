@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{attention, changes, share};
 use crate::community::Microbes;
-use crate::trained::Trained;
+use crate::trained::TrainedMicrobes;
 
 /// The branches that a sample's prediction rests on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -47,7 +47,7 @@ pub struct Branch {
 /// There is no such sample.
 #[must_use]
 pub fn branches(
-    trained: &Trained,
+    trained: &TrainedMicrobes,
     microbes: &Microbes,
     tree: &Tree,
     sample: usize,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::Metadata;
+use super::SampleMetadata;
 use crate::error::MicrobesError;
 
 /// A column of categories, with those that a model knows.
@@ -96,13 +96,13 @@ pub(crate) fn forget_unseen(columns: &mut [Categorical], of: &mut [i64], seen: &
     }
 }
 
-impl Metadata {
+impl SampleMetadata {
     /// Takes columns as categories for the samples of a table, in the table's order.
     ///
     /// ```
-    /// use kato_microbes::metadata::{Categorical, Metadata};
+    /// use kato_microbes::metadata::{Categorical, SampleMetadata};
     ///
-    /// let metadata = Metadata::from_text("sample_id\tsite\ns1\tskin\ns2\tgut\n").unwrap();
+    /// let metadata = SampleMetadata::from_text("sample_id\tsite\ns1\tskin\ns2\tgut\n").unwrap();
     /// let samples = ["s0", "s1", "s2"].map(str::to_owned);
     /// let found = metadata.categories(&[Categorical::new("site")], &samples)?;
     /// assert_eq!(found.columns[0].values, ["gut", "skin"]);

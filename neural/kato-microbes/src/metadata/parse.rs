@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Column, ColumnKind};
+use super::{ColumnKind, MetadataColumn};
 
 /// Names of the first column, in any case.
 const ID_NAMES: [&str; 9] = [
@@ -34,7 +34,7 @@ const MISSING: [&str; 10] = [
 type Wrong = (usize, String);
 
 /// Reads names of samples and columns, or says which line is wrong.
-pub(super) fn parse(text: &str) -> Result<(Vec<String>, Vec<Column>), Wrong> {
+pub(super) fn parse(text: &str) -> Result<(Vec<String>, Vec<MetadataColumn>), Wrong> {
     // Spreadsheets write a mark of the byte order first.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text
@@ -86,7 +86,7 @@ pub(super) fn parse(text: &str) -> Result<(Vec<String>, Vec<Column>), Wrong> {
     Ok((sample_ids, columns))
 }
 
-fn header(line: Option<(usize, &str)>) -> Result<Vec<Column>, Wrong> {
+fn header(line: Option<(usize, &str)>) -> Result<Vec<MetadataColumn>, Wrong> {
     let Some((at, line)) = line else {
         return Err((
             1,
@@ -110,7 +110,7 @@ fn header(line: Option<(usize, &str)>) -> Result<Vec<Column>, Wrong> {
                     format!("the column `{name}` has no name of its own; rename it"),
                 ));
             }
-            Ok(Column {
+            Ok(MetadataColumn {
                 name: name.to_owned(),
                 kind: ColumnKind::Categorical,
                 is_declared: false,
@@ -120,7 +120,7 @@ fn header(line: Option<(usize, &str)>) -> Result<Vec<Column>, Wrong> {
         .collect()
 }
 
-fn declare(columns: &mut [Column], kinds: &[&str]) -> Result<(), String> {
+fn declare(columns: &mut [MetadataColumn], kinds: &[&str]) -> Result<(), String> {
     for (column, kind) in columns.iter_mut().zip(kinds) {
         column.kind = match kind.to_lowercase().as_str() {
             "numeric" => ColumnKind::Numeric,
@@ -140,7 +140,7 @@ fn declare(columns: &mut [Column], kinds: &[&str]) -> Result<(), String> {
 }
 
 /// Finds out what an undeclared column holds, and checks a declared one.
-fn find_kind(column: &mut Column) -> Result<(), Wrong> {
+fn find_kind(column: &mut MetadataColumn) -> Result<(), Wrong> {
     let mut values = column.values.iter().flatten();
     let other = values.find(|value| number(value).is_none());
     if column.is_declared {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ColumnKind, Metadata, parse::number};
+use super::{ColumnKind, SampleMetadata, parse::number};
 use crate::error::MicrobesError;
 
 /// What is predicted of a column.
@@ -37,7 +37,7 @@ pub enum TargetValues {
 /// A column's values for those samples of a table that have one.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Target {
+pub struct PredictionTarget {
     /// The column.
     pub column: String,
     /// The values.
@@ -50,7 +50,7 @@ pub struct Target {
     pub without_value: Vec<String>,
 }
 
-impl Target {
+impl PredictionTarget {
     /// Returns the number of samples with a value.
     #[must_use]
     pub fn n_samples(&self) -> usize {
@@ -58,13 +58,13 @@ impl Target {
     }
 }
 
-impl Metadata {
+impl SampleMetadata {
     /// Takes a column for the samples of a table, in the table's order.
     ///
     /// ```
-    /// use kato_microbes::metadata::{Metadata, TargetKind, TargetValues};
+    /// use kato_microbes::metadata::{SampleMetadata, TargetKind, TargetValues};
     ///
-    /// let metadata = Metadata::from_text("sample_id\tph\ns1\t7\ns2\t\n").unwrap();
+    /// let metadata = SampleMetadata::from_text("sample_id\tph\ns1\t7\ns2\t\n").unwrap();
     /// let samples = ["s0", "s1", "s2"].map(str::to_owned);
     /// let target = metadata.target("ph", TargetKind::Auto, &samples)?;
     /// assert_eq!(target.values, TargetValues::Numbers(vec![7.0]));
@@ -81,7 +81,7 @@ impl Metadata {
         column: &str,
         kind: TargetKind,
         sample_ids: &[String],
-    ) -> Result<Target, MicrobesError> {
+    ) -> Result<PredictionTarget, MicrobesError> {
         let column = self.column(column)?;
         let is_number = match kind {
             TargetKind::Auto => column.kind == ColumnKind::Numeric,
@@ -111,7 +111,7 @@ impl Metadata {
         } else {
             classes(&found)
         };
-        Ok(Target {
+        Ok(PredictionTarget {
             column: column.name.clone(),
             values,
             samples,

@@ -10,8 +10,8 @@ use kato_neural::layers::{
 use kato_neural::{Initializer, Pass, parameter};
 
 use super::tensor;
-use crate::batch::{Chunk, SampleBatch};
-use crate::settings::ModelOptions;
+use crate::batch::{SampleBatch, SequenceChunk};
+use crate::settings::MicroformerOptions;
 use crate::tokens::N_TOKENS;
 
 /// Numbers of the draws of each stack.
@@ -52,7 +52,7 @@ pub struct EncodedSequences {
 /// What an encoder makes of a batch.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Encoded {
+pub struct EncodedSamples {
     /// A row a sequence of a sample, `[samples, n_rows, width]`; zeros at padding.
     pub rows: Tensor<3>,
     /// For each hidden nucleotide, chunk after chunk, a score for each of the four, `[hidden, 4]`;
@@ -62,7 +62,7 @@ pub struct Encoded {
 
 impl Encoder {
     pub(super) fn new(
-        options: &ModelOptions,
+        options: &MicroformerOptions,
         max_bp: usize,
         initializer: &mut Initializer,
         device: &Device,
@@ -102,10 +102,10 @@ impl Encoder {
     ///
     /// When a sequence is longer than the model was made for, or the batch holds no sequence.
     #[must_use]
-    pub fn forward(&self, batch: &SampleBatch, device: &Device, pass: &Pass) -> Encoded {
+    pub fn forward(&self, batch: &SampleBatch, device: &Device, pass: &Pass) -> EncodedSamples {
         let EncodedSequences { rows, letters } = self.encode_sequences(batch, device, pass);
         let rows = self.encode_samples(rows, batch, pass);
-        Encoded { rows, letters }
+        EncodedSamples { rows, letters }
     }
 
     /// Encodes the sequences of a batch, or of a [part](SampleBatch::part) of one.
@@ -177,7 +177,7 @@ impl Encoder {
     }
 
     /// Encodes the nucleotides of sequences, `[n, longest, width]`.
-    fn chunk(&self, chunk: &Chunk, device: &Device, pass: &Pass) -> Tensor<3> {
+    fn chunk(&self, chunk: &SequenceChunk, device: &Device, pass: &Pass) -> Tensor<3> {
         let shape = [chunk.lengths.len(), chunk.n_steps];
         let tokens = TensorData::new(chunk.tokens.clone(), shape);
         let tokens = Tensor::<2, Int>::from_data(tokens, device);
@@ -187,7 +187,7 @@ impl Encoder {
     }
 
     /// Scores the hidden nucleotides of sequences that were encoded, `[hidden, 4]`.
-    fn scores(&self, rows: Tensor<3>, chunk: &Chunk, pass: &Pass) -> Tensor<2> {
+    fn scores(&self, rows: Tensor<3>, chunk: &SequenceChunk, pass: &Pass) -> Tensor<2> {
         let ([n, n_steps, width], n_hidden) = (rows.dims(), chunk.hidden.len());
         let places = TensorData::new(chunk.hidden.clone(), [n_hidden]);
         let places = Tensor::<1, Int>::from_data(places, &rows.device());

@@ -10,7 +10,7 @@ use kato_neural::{Initializer, Pass, parameter};
 
 use super::encoder::DEVIATION;
 use crate::metadata::{first_categories, n_categories};
-use crate::settings::{Fusion, ModelOptions};
+use crate::settings::{Fusion, MicroformerOptions};
 
 /// Learned rows of the perceiver.
 const N_LATENTS: usize = 4;
@@ -56,7 +56,7 @@ impl Attention {
 impl CategoryFusion {
     /// Makes what joins the columns of the options; `None` where there are none.
     pub(super) fn new(
-        options: &ModelOptions,
+        options: &MicroformerOptions,
         initializer: &mut Initializer,
         device: &Device,
     ) -> Option<Self> {

@@ -9,7 +9,7 @@ use kato_neural::{Initializer, Pass};
 
 use super::CategoryFusion;
 use crate::batch::SampleBatch;
-use crate::settings::{Head, ModelOptions};
+use crate::settings::{HeadKind, MicroformerOptions};
 
 /// Numbers of the draws of its stacks.
 const TARGET_STREAM: u64 = 2;
@@ -59,7 +59,7 @@ impl Predicted {
 
 impl Predictor {
     pub(super) fn new(
-        options: &ModelOptions,
+        options: &MicroformerOptions,
         predicted: Predicted,
         initializer: &mut Initializer,
         device: &Device,
@@ -77,8 +77,8 @@ impl Predictor {
             stack: stack(TARGET_STREAM).init(initializer, device),
             pooling: AttentionPooling::new(width, initializer, device),
             categories: CategoryFusion::new(options, initializer, device),
-            hidden: square(options.head != Head::Linear, initializer),
-            added: square(options.head == Head::Residual, initializer),
+            hidden: square(options.head != HeadKind::Linear, initializer),
+            added: square(options.head == HeadKind::Residual, initializer),
             head: Affine::new(width, predicted.n_outputs, initializer, device),
             count_stack: counts.then(|| stack(COUNT_STREAM).init(initializer, device)),
             count_head: counts.then(|| Affine::new(width, 1, initializer, device)),

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use kato_microbes::explain::{Branches, Explanation, branches, explain as explained};
-use kato_microbes::metadata::Metadata;
-use kato_microbes::{Answer, Microbes, MicrobesError, Trained};
+use kato_microbes::explain::{Branches, SampleExplanation, branches, explain as explained};
+use kato_microbes::metadata::SampleMetadata;
+use kato_microbes::{Answer, Microbes, MicrobesError, TrainedMicrobes};
 use kato_neural::program::{CommandFailure, say, say_json, tell};
 use kato_neural::run::write_text;
 use kato_unifrac::newick::NewickOptions;
@@ -15,7 +15,10 @@ use super::cli_training::{AskArguments, ExplainArguments, PredictArguments};
 use super::data::{categories, tell_report};
 
 /// Reads a table as the run's was.
-fn microbes(trained: &Trained, arguments: &AskArguments) -> Result<Microbes, CommandFailure> {
+fn microbes(
+    trained: &TrainedMicrobes,
+    arguments: &AskArguments,
+) -> Result<Microbes, CommandFailure> {
     let mut options = trained.settings().data.clone();
     options.fasta.clone_from(&arguments.fasta);
     if let Some(depth) = arguments.depth {
@@ -31,7 +34,7 @@ fn microbes(trained: &Trained, arguments: &AskArguments) -> Result<Microbes, Com
                 format!("this model is told `{name}` of each sample: give `--metadata FILE`");
             return Err(CommandFailure::Usage(text));
         };
-        let metadata = Metadata::read(path)?;
+        let metadata = SampleMetadata::read(path)?;
         microbes.categories = categories(columns, &metadata, microbes.table.sample_ids())?.of;
     }
     Ok(microbes)
@@ -39,7 +42,7 @@ fn microbes(trained: &Trained, arguments: &AskArguments) -> Result<Microbes, Com
 
 /// Predicts the samples of a table.
 pub(crate) fn predict(arguments: &PredictArguments) -> Result<(), CommandFailure> {
-    let trained = Trained::load(&arguments.ask.run)?;
+    let trained = TrainedMicrobes::load(&arguments.ask.run)?;
     let microbes = microbes(&trained, &arguments.ask)?;
     let answers = trained.predict(&microbes, arguments.passes.get());
     match trained.conformal() {
@@ -73,7 +76,7 @@ pub(crate) fn predict(arguments: &PredictArguments) -> Result<(), CommandFailure
 }
 
 /// Returns predictions as text with tabs.
-fn table(trained: &Trained, ids: &[String], answers: &[Answer]) -> String {
+fn table(trained: &TrainedMicrobes, ids: &[String], answers: &[Answer]) -> String {
     let width = trained.conformal().map(|conformal| conformal.width);
     let classes = trained.classes();
     let mut text = "sample_id\tpredicted".to_owned();
@@ -113,7 +116,7 @@ fn table(trained: &Trained, ids: &[String], answers: &[Answer]) -> String {
 
 /// Says what a sample's prediction rests on: sequences, and with a tree also its branches.
 pub(crate) fn explain(arguments: &ExplainArguments) -> Result<(), CommandFailure> {
-    let trained = Trained::load(&arguments.ask.run)?;
+    let trained = TrainedMicrobes::load(&arguments.ask.run)?;
     let microbes = microbes(&trained, &arguments.ask)?;
     let mut ids = microbes.table.sample_ids().iter();
     let Some(sample) = ids.position(|id| *id == arguments.sample) else {
@@ -164,7 +167,7 @@ pub(crate) fn explain(arguments: &ExplainArguments) -> Result<(), CommandFailure
 #[derive(Serialize)]
 struct Explained<'a> {
     #[serde(flatten)]
-    explanation: &'a Explanation,
+    explanation: &'a SampleExplanation,
     #[serde(flatten)]
     branches: Option<&'a Branches>,
 }

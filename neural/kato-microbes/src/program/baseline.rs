@@ -2,7 +2,7 @@
 
 use kato_microbes::baseline::{Baseline, BaselineOptions};
 use kato_microbes::evaluation::Score;
-use kato_microbes::metadata::{Metadata, Target, TargetValues};
+use kato_microbes::metadata::{PredictionTarget, SampleMetadata, TargetValues};
 use kato_microbes::{MicrobesError, rarefied};
 use kato_neural::program::{CommandFailure, say, say_json};
 use kato_neural::run::write_text;
@@ -16,7 +16,7 @@ pub(crate) fn baseline(arguments: &BaselineArguments) -> Result<(), CommandFailu
     let table = Table::read(&arguments.table).map_err(MicrobesError::from)?;
     let (table, report) = rarefied(&table, &arguments.options.options())?;
     tell_report(&report);
-    let metadata = Metadata::read(&arguments.target.metadata)?;
+    let metadata = SampleMetadata::read(&arguments.target.metadata)?;
     let target = target(&arguments.target, &metadata, table.sample_ids())?;
     let options = BaselineOptions::default()
         .with_n_trees(arguments.trees)
@@ -60,7 +60,7 @@ pub(crate) fn say_scores(scores: &[Score]) -> Result<(), CommandFailure> {
 }
 
 /// Returns what is true and what was predicted, as text with tabs.
-fn predictions(sample_ids: &[String], target: &Target, found: &Baseline) -> String {
+fn predictions(sample_ids: &[String], target: &PredictionTarget, found: &Baseline) -> String {
     let mut text = "sample_id\ttrue\tpredicted\n".to_owned();
     let shown = |values: &TargetValues, at: usize| match values {
         TargetValues::Numbers(numbers) => numbers[at].to_string(),

@@ -1,7 +1,7 @@
 //! `check`: what there is, and what does not fit.
 
 use kato_advice::ErrorClass;
-use kato_microbes::metadata::{Column, Metadata};
+use kato_microbes::metadata::{MetadataColumn, SampleMetadata};
 use kato_microbes::{CommunityReport, Microbes, MicrobesError, depths, rarefied};
 use kato_neural::program::{CommandFailure, HasClass, say, say_json};
 use kato_unifrac::newick::NewickOptions;
@@ -32,7 +32,7 @@ struct Found {
     counts_a_sample: [f64; 3],
     findings: Vec<String>,
     community: Option<CommunityReport>,
-    columns: Vec<Column>,
+    columns: Vec<MetadataColumn>,
     samples_without_row: Vec<String>,
     rows_without_sample: Vec<String>,
     fits: bool,
@@ -80,7 +80,7 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<(), CommandFailure> {
         Err(error) => return Err(error.into()),
     }
     if let Some(path) = &arguments.metadata {
-        let metadata = Metadata::read(path)?;
+        let metadata = SampleMetadata::read(path)?;
         let absent = |id: &&String| metadata.row(id).is_none();
         found.samples_without_row = table.sample_ids().iter().filter(absent).cloned().collect();
         let of_table: std::collections::HashSet<_> = table.sample_ids().iter().collect();

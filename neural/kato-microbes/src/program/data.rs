@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use kato_microbes::cache::{Cache, Saved};
 use kato_microbes::metadata::{
-    Categorical, Categories, Metadata, Target, TargetKind, TargetValues,
+    Categorical, Categories, PredictionTarget, SampleMetadata, TargetKind, TargetValues,
 };
 use kato_microbes::{CommunityOptions, CommunityReport};
 use kato_neural::program::{CommandFailure, tell};
@@ -97,9 +97,9 @@ pub(crate) fn tell_report(report: &CommunityReport) {
 /// Reads a column for the samples of a table, and tells what it lacks.
 pub(crate) fn target(
     arguments: &TargetArguments,
-    metadata: &Metadata,
+    metadata: &SampleMetadata,
     sample_ids: &[String],
-) -> Result<Target, CommandFailure> {
+) -> Result<PredictionTarget, CommandFailure> {
     let kind = if arguments.classes {
         TargetKind::Class
     } else {
@@ -113,7 +113,7 @@ pub(crate) fn target(
 /// Reads what a model is told of the samples of a table beside their sequences, and tells what is not known.
 pub(crate) fn categories(
     columns: &[Categorical],
-    metadata: &Metadata,
+    metadata: &SampleMetadata,
     sample_ids: &[String],
 ) -> Result<Categories, CommandFailure> {
     let found = metadata.categories(columns, sample_ids)?;
@@ -137,7 +137,7 @@ pub(crate) fn unlearned(column: &str) -> String {
     format!("values of `{column}` are none that the model has learned from, and count as missing")
 }
 
-fn tell_target(target: &Target, path: &Path) {
+fn tell_target(target: &PredictionTarget, path: &Path) {
     let what = match &target.values {
         TargetValues::Classes { names, of } => {
             let of_each = names.iter().enumerate().map(|(class, name)| {

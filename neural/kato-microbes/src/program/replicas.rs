@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kato_microbes::Run;
-use kato_microbes::run::{Outcome, TrainingEvent};
+use kato_microbes::run::{MicrobesEvent, MicrobesOutcome};
 use kato_neural::program::{CommandFailure, on_threads};
 use kato_neural::run::{ReplicaProcesses, replica_group};
 
@@ -15,8 +15,8 @@ use super::cli_training::FollowArguments;
 /// Trains a run with replicas that are processes, if its settings ask for such.
 pub(crate) fn train(
     run: &mut Run,
-    on_event: &mut (dyn FnMut(TrainingEvent<'_>) -> bool + Send),
-) -> Result<Outcome, CommandFailure> {
+    on_event: &mut (dyn FnMut(MicrobesEvent<'_>) -> bool + Send),
+) -> Result<MicrobesOutcome, CommandFailure> {
     let training = &run.settings().training;
     let n = training.replicas;
     if !training.processes || n < 2 {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use kato_microbes::Run;
-use kato_microbes::run::{EpochRecord, Outcome};
+use kato_microbes::run::{MicrobesEpoch, MicrobesOutcome};
 use kato_neural::program::{CommandFailure, EpochPictures};
 use kato_neural::run::write_text;
 use kato_report::{Axis, Chart, Color, Page, Picture, Shape};
@@ -12,13 +12,13 @@ use kato_report::{Axis, Chart, Color, Page, Picture, Shape};
 pub(crate) const NAME: &str = "report.html";
 
 /// Writes the page of a run into its folder.
-pub(crate) fn write(folder: &Path, outcome: &Outcome) -> Result<(), CommandFailure> {
+pub(crate) fn write(folder: &Path, outcome: &MicrobesOutcome) -> Result<(), CommandFailure> {
     let page = page(&Run::read_history(folder)?, outcome);
     Ok(write_text(&folder.join(NAME), &page)?)
 }
 
 /// Returns the page.
-fn page(history: &[EpochRecord], outcome: &Outcome) -> String {
+fn page(history: &[MicrobesEpoch], outcome: &MicrobesOutcome) -> String {
     let mut page = Page::new("Microbes");
     let test = outcome.test.iter();
     page.tiles(test.map(|score| {
@@ -76,9 +76,9 @@ fn scatter(pairs: &[(f32, f32)]) -> Picture {
 }
 
 /// Draws what was measured after each epoch.
-fn pictures(history: &[EpochRecord]) -> Vec<Picture> {
+fn pictures(history: &[MicrobesEpoch]) -> Vec<Picture> {
     let validation = || Axis::linear("validation");
-    let losses = |record: &EpochRecord| (record.train_loss, record.validation.loss);
+    let losses = |record: &MicrobesEpoch| (record.train_loss, record.validation.loss);
     EpochPictures::of_losses(history, "loss", losses)
         .with("R²", validation(), |record| record.validation.r2)
         .with("Mean absolute error", validation(), |record| {

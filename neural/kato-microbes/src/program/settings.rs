@@ -1,6 +1,6 @@
 //! Settings out of a file and of flags, of which flags count more.
 
-use kato_microbes::Settings;
+use kato_microbes::MicrobesSettings;
 use kato_neural::program::{CommandFailure, setting_flag, settings_table, wrong_setting};
 use toml::Value;
 
@@ -10,9 +10,9 @@ use super::cli_training::RunArguments;
 pub(crate) fn settings_of(
     arguments: &RunArguments,
     freeze: bool,
-) -> Result<Settings, CommandFailure> {
+) -> Result<MicrobesSettings, CommandFailure> {
     // Read alone first, so that an error names a line of the file.
-    let file = arguments.settings.as_deref().map(Settings::read);
+    let file = arguments.settings.as_deref().map(MicrobesSettings::read);
     let switch = |is_on: bool| is_on.then_some(Value::Boolean(true));
     let flags = [
         ("data.depth", setting_flag(&arguments.depth)),
@@ -40,7 +40,7 @@ pub(crate) fn settings_of(
         ("training.freeze", switch(freeze)),
     ];
     let table = settings_table(file.transpose()?.as_ref(), flags, &arguments.sets)?;
-    let settings: Settings = table.try_into().map_err(|error| wrong_setting(&error))?;
+    let settings: MicrobesSettings = table.try_into().map_err(|error| wrong_setting(&error))?;
     settings.check()?;
     Ok(settings)
 }

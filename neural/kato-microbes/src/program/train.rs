@@ -5,10 +5,10 @@ use std::sync::atomic::AtomicBool;
 
 use kato_microbes::cache::Key;
 use kato_microbes::distances::align;
-use kato_microbes::metadata::{Categorical, Metadata};
-use kato_microbes::run::{EpochRecord, Outcome, TrainingEvent, measure};
+use kato_microbes::metadata::{Categorical, SampleMetadata};
+use kato_microbes::run::{MicrobesEpoch, MicrobesEvent, MicrobesOutcome, measure};
 use kato_microbes::work::Work;
-use kato_microbes::{Microbes, MicrobesError, Run, Settings};
+use kato_microbes::{Microbes, MicrobesError, MicrobesSettings, Run};
 use kato_neural::program::{CommandFailure, Ended, TrainingBar, say, say_cost, say_json, tell};
 use kato_neural::run::find_batch;
 use kato_unifrac::newick::NewickOptions;
@@ -60,7 +60,9 @@ pub(crate) fn train(
     let mut settings = settings_of(&arguments.run, arguments.freeze)?;
     if let Some(run) = &arguments.pretrained {
         // Read before the table, whose sequences are cut by it.
-        settings.data.tokens = Settings::read(&run.join("settings.toml"))?.data.tokens;
+        settings.data.tokens = MicrobesSettings::read(&run.join("settings.toml"))?
+            .data
+            .tokens;
     }
     if !arguments.categorical.is_empty() {
         let names = arguments.categorical.iter();
@@ -76,7 +78,7 @@ pub(crate) fn train(
         return Err(CommandFailure::Usage(text.to_owned()));
     }
     let mut microbes = microbes(&arguments.table, &settings, &arguments.run)?;
-    let metadata = Metadata::read(&arguments.target.metadata)?;
+    let metadata = SampleMetadata::read(&arguments.target.metadata)?;
     let sample_ids = microbes.table.sample_ids();
     let target = target(&arguments.target, &metadata, sample_ids)?;
     let told = categories(columns, &metadata, sample_ids)?;
@@ -115,7 +117,7 @@ const MAX_BATCH: usize = 256;
 
 /// Searches for the largest batch that fits, of no more samples than are trained on.
 fn batch(
-    settings: &Settings,
+    settings: &MicrobesSettings,
     work: &Work,
     arguments: &RunArguments,
 ) -> Result<Ended, CommandFailure> {
@@ -135,7 +137,7 @@ fn batch(
 /// Reads a table and makes it ready.
 fn microbes(
     table: &Path,
-    settings: &Settings,
+    settings: &MicrobesSettings,
     arguments: &RunArguments,
 ) -> Result<Microbes, CommandFailure> {
     let cache = arguments.cache.open();
@@ -151,7 +153,7 @@ fn microbes(
 fn computed(
     arguments: &PretrainArguments,
     microbes: &Microbes,
-    settings: &Settings,
+    settings: &MicrobesSettings,
 ) -> Result<DistanceMatrix, CommandFailure> {
     let metric = match arguments.metric {
         MetricName::Unweighted => Metric::Unweighted,
@@ -195,7 +197,7 @@ fn computed(
 /// Begins a run, or measures what it would take.
 fn begin(
     arguments: &RunArguments,
-    settings: Settings,
+    settings: MicrobesSettings,
     work: Work,
     pretrained: Option<&Path>,
     stop: &AtomicBool,
@@ -250,8 +252,8 @@ fn go(mut run: Run, stop: &AtomicBool, is_json: bool) -> Result<Ended, CommandFa
     let mut progress = TrainingBar::new(run.n_steps()?, "tokens", stop);
     let outcome = replicas::train(&mut run, &mut |event| {
         match event {
-            TrainingEvent::Step(record) => progress.step(record),
-            TrainingEvent::Epoch(record) => progress.line(&epoch_line(record)),
+            MicrobesEvent::Step(record) => progress.step(record),
+            MicrobesEvent::Epoch(record) => progress.line(&epoch_line(record)),
             _ => {}
         }
         progress.goes_on()
@@ -269,7 +271,7 @@ fn go(mut run: Run, stop: &AtomicBool, is_json: bool) -> Result<Ended, CommandFa
 }
 
 /// Returns an epoch in a line.
-fn epoch_line(record: &EpochRecord) -> String {
+fn epoch_line(record: &MicrobesEpoch) -> String {
     let validation = &record.validation;
     let figures = [
         ("r2", validation.r2),
@@ -294,7 +296,7 @@ fn epoch_line(record: &EpochRecord) -> String {
 }
 
 /// Prints what came of a run.
-fn say_outcome(folder: &Path, outcome: &Outcome) -> Result<(), CommandFailure> {
+fn say_outcome(folder: &Path, outcome: &MicrobesOutcome) -> Result<(), CommandFailure> {
     say(format_args!(
         "{}: {} epochs, {} steps",
         outcome.ending, outcome.n_epochs, outcome.n_steps

@@ -10,7 +10,7 @@ use kato_neural::train::BatchSource;
 use serde_json::{Value, json};
 
 use super::{LAYOUT, PROGRAM, Run, fresh_model};
-use crate::batch::Chunk;
+use crate::batch::SequenceChunk;
 use crate::error::MicrobesError;
 use crate::training::{BatchTruth, LearningBatch, SampleBatches};
 
@@ -95,7 +95,7 @@ fn distances(truth: &BatchTruth) -> Option<&[f32]> {
 
 /// A batch as JSON.
 fn line(batch: &LearningBatch) -> Value {
-    let chunk = |chunk: &Chunk| {
+    let chunk = |chunk: &SequenceChunk| {
         json!({
             "tokens": chunk.tokens, "lengths": chunk.lengths, "n_steps": chunk.n_steps,
             "hidden": chunk.hidden, "letters": chunk.letters,

@@ -15,12 +15,12 @@ use kato_neural::train::{
 };
 use kato_neural::{AdamOptions, Decay, Group};
 
-use super::observer::{EpochRecord, Follower, TrainingEvent, Watch};
-use super::outcome::Outcome;
+use super::observer::{Follower, MicrobesEpoch, MicrobesEvent, Watch};
+use super::outcome::MicrobesOutcome;
 use super::{Files, LAYOUT, PROGRAM, Run, fresh_model, replicas};
 use crate::error::MicrobesError;
 use crate::model::Microformer;
-use crate::settings::Settings;
+use crate::settings::MicrobesSettings;
 use crate::training::{Learning, Objective, SampleBatches};
 use crate::work::Work;
 
@@ -33,8 +33,8 @@ impl Run {
     /// When a gradient is lost, or a file cannot be written. What was saved before is safe.
     pub fn train(
         &mut self,
-        on_event: &mut (dyn FnMut(TrainingEvent<'_>) -> bool + Send),
-    ) -> Result<Outcome, MicrobesError> {
+        on_event: &mut (dyn FnMut(MicrobesEvent<'_>) -> bool + Send),
+    ) -> Result<MicrobesOutcome, MicrobesError> {
         let n_replicas = self.settings.training.replicas;
         let run = &*self;
         let fitted = replicas::together(
@@ -55,9 +55,9 @@ impl Run {
     pub fn train_as_first<E: From<MicrobesError>>(
         &mut self,
         collective: Arc<dyn Collective>,
-        on_event: &mut (dyn FnMut(TrainingEvent<'_>) -> bool + Send),
+        on_event: &mut (dyn FnMut(MicrobesEvent<'_>) -> bool + Send),
         ended: impl FnOnce(Option<usize>) -> Result<(), E>,
-    ) -> Result<Outcome, E> {
+    ) -> Result<MicrobesOutcome, E> {
         // The connections end with it, and let the others go.
         let fitted = self.lead(Some(collective), on_event);
         let silent = fitted.as_ref().err().and_then(MicrobesError::silent);
@@ -92,11 +92,11 @@ impl Run {
     fn lead(
         &self,
         collective: Option<Arc<dyn Collective>>,
-        on_event: &mut dyn FnMut(TrainingEvent<'_>) -> bool,
+        on_event: &mut dyn FnMut(MicrobesEvent<'_>) -> bool,
     ) -> Result<FitReport, MicrobesError> {
         let mut trainer = self.trainer(collective)?;
         let history = self.path(Files::HISTORY);
-        let history = EpochHistory::open::<EpochRecord>(&history, trainer.progress().epoch)?;
+        let history = EpochHistory::open::<MicrobesEpoch>(&history, trainer.progress().epoch)?;
         let folder = self.path(Files::CHECKPOINTS);
         let writer = CheckpointWriter::new(folder, WriterOptions::default())?;
         let steps = trainer.progress().step..self.n_steps()?;
@@ -186,7 +186,7 @@ impl Run {
 
 /// Returns what a trainer is made of, by the settings of a run.
 pub(super) fn trained(
-    settings: &Settings,
+    settings: &MicrobesSettings,
     work: &Work,
     objective: Objective,
     pretrained: Option<&Path>,

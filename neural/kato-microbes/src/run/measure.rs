@@ -15,7 +15,7 @@ use super::fit::trained;
 use super::replicas::{joined, together};
 use crate::error::MicrobesError;
 use crate::model::Microformer;
-use crate::settings::Settings;
+use crate::settings::MicrobesSettings;
 use crate::training::{Objective, SampleBatches, judge_with};
 use crate::work::Work;
 
@@ -28,7 +28,7 @@ const N_JUDGED: usize = 16;
 /// What a run will take.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Measured {
+pub struct MicrobesCost {
     /// Samples that are trained on.
     pub n_samples: usize,
     /// Tokens of a batch's distinct sequences, the mean of those measured.
@@ -44,7 +44,7 @@ pub struct Measured {
 /// # Errors
 ///
 /// When settings are impossible, there are too few samples, or a step fails.
-pub fn measure(settings: &Settings, work: &Work) -> Result<Measured, MicrobesError> {
+pub fn measure(settings: &MicrobesSettings, work: &Work) -> Result<MicrobesCost, MicrobesError> {
     let parts = check(settings, work, settings.training.freeze)?;
     let objective = Objective::new(work, &parts, &settings.loss);
     let source = SampleBatches::new(work, &parts.train, settings, objective.clone())?;
@@ -64,7 +64,7 @@ pub fn measure(settings: &Settings, work: &Work) -> Result<Measured, MicrobesErr
     let _ = judge_with(&model, work, some, settings, &objective);
     let scale = parts.validation.len() as f64 / some.len().max(1) as f64;
     let judge_s = begun.elapsed().as_secs_f64() * scale;
-    Ok(Measured {
+    Ok(MicrobesCost {
         n_samples: parts.train.len(),
         n_tokens: n_tokens / u64::from(N_MEASURED),
         cost: RunCost::new(n_parameters, (n_steps, n_epochs), (step_s, judge_s)),
@@ -73,7 +73,7 @@ pub fn measure(settings: &Settings, work: &Work) -> Result<Measured, MicrobesErr
 
 /// Takes the steps that are measured; returns the model, their seconds and tokens.
 fn steps(
-    settings: &Settings,
+    settings: &MicrobesSettings,
     work: &Work,
     source: &SampleBatches<'_>,
     rate: f64,

@@ -10,12 +10,12 @@ use kato_neural::train::{FitEvent, Observer, StepPlace, StepReport, Trainer};
 use serde::{Deserialize, Serialize};
 
 use super::Run;
-use crate::training::{Judgement, Learning, judge_with};
+use crate::training::{Learning, MicrobesJudgement, judge_with};
 
 /// An epoch of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct EpochRecord {
+pub struct MicrobesEpoch {
     /// The epoch, from 0.
     pub epoch: u64,
     /// Optimiser steps of the run when it ended.
@@ -23,7 +23,7 @@ pub struct EpochRecord {
     /// Mean training loss of its steps.
     pub train_loss: f64,
     /// What the model made of the validation samples.
-    pub validation: Judgement,
+    pub validation: MicrobesJudgement,
     /// Whether it was the best so far, by the metric of the settings.
     pub is_best: bool,
     /// The learning rate of its last step.
@@ -41,7 +41,7 @@ pub struct EpochRecord {
     pub judge_s: f64,
 }
 
-impl EpochNumber for EpochRecord {
+impl EpochNumber for MicrobesEpoch {
     fn epoch(&self) -> u64 {
         self.epoch
     }
@@ -50,20 +50,20 @@ impl EpochNumber for EpochRecord {
 /// Something that a training tells while it runs.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
-pub enum TrainingEvent<'a> {
+pub enum MicrobesEvent<'a> {
     /// A step was taken.
     Step(&'a StepRecord),
     /// An epoch was judged and saved.
-    Epoch(&'a EpochRecord),
+    Epoch(&'a MicrobesEpoch),
 }
 
 /// Watches one training for its caller.
 pub(super) struct Watch<'a> {
     run: &'a Run,
     history: EpochHistory,
-    on_event: &'a mut dyn FnMut(TrainingEvent<'_>) -> bool,
+    on_event: &'a mut dyn FnMut(MicrobesEvent<'_>) -> bool,
     steps: StepWatch,
-    judged: Option<(Judgement, Duration)>,
+    judged: Option<(MicrobesJudgement, Duration)>,
     error: Option<RunError>,
 }
 
@@ -73,7 +73,7 @@ impl<'a> Watch<'a> {
         run: &'a Run,
         history: EpochHistory,
         steps: Range<u64>,
-        on_event: &'a mut dyn FnMut(TrainingEvent<'_>) -> bool,
+        on_event: &'a mut dyn FnMut(MicrobesEvent<'_>) -> bool,
     ) -> Self {
         Self {
             run,
@@ -95,7 +95,7 @@ impl<'a> Watch<'a> {
         // The last of the weights, as the task has them.
         let n_tokens = report.weights.last().copied().unwrap_or(0.0);
         let record = self.steps.count(report, place, n_tokens, times);
-        (self.on_event)(TrainingEvent::Step(&record))
+        (self.on_event)(MicrobesEvent::Step(&record))
     }
 
     /// Writes an epoch down and tells it.
@@ -104,7 +104,7 @@ impl<'a> Watch<'a> {
             return true;
         };
         let steps = self.steps.end_epoch();
-        let record = EpochRecord {
+        let record = MicrobesEpoch {
             epoch,
             step: self.steps.step(),
             train_loss: loss,
@@ -119,7 +119,7 @@ impl<'a> Watch<'a> {
         };
         // The next judgement, or the end of the run, tells it; until then the trainer may save.
         self.error = self.history.push(&record).err();
-        (self.on_event)(TrainingEvent::Epoch(&record))
+        (self.on_event)(MicrobesEvent::Epoch(&record))
     }
 }
 

@@ -9,7 +9,7 @@ use kato_neural::run::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{EpochRecord, Files, LAYOUT, PROGRAM, Run};
+use super::{Files, LAYOUT, MicrobesEpoch, PROGRAM, Run};
 use crate::conformal::{Conformal, MISS};
 use crate::error::MicrobesError;
 use crate::evaluation::{Score, scores};
@@ -22,7 +22,7 @@ use crate::work::{Scale, Truth};
 /// What came of a run so far.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Outcome {
+pub struct MicrobesOutcome {
     /// Why the training ended.
     pub ending: RunEnding,
     /// Optimiser steps of all processes that trained it.
@@ -30,7 +30,7 @@ pub struct Outcome {
     /// Epochs that were judged.
     pub n_epochs: u64,
     /// The best epoch, by the metric of the settings.
-    pub best: Option<EpochRecord>,
+    pub best: Option<MicrobesEpoch>,
     /// How good the best epoch's model is on the test samples, with intervals; empty while the run was
     /// interrupted, or where there are none. While pre-training, R² and error of the distances of all
     /// pairs, whose intervals are left out: pairs are not independent.
@@ -61,7 +61,7 @@ impl Run {
     /// # Errors
     ///
     /// When it was never trained to an end or an interruption, or the file is damaged.
-    pub fn read_outcome(folder: &Path) -> Result<Outcome, MicrobesError> {
+    pub fn read_outcome(folder: &Path) -> Result<MicrobesOutcome, MicrobesError> {
         RunFolder::check(folder, PROGRAM, LAYOUT)?;
         Ok(read_json(&folder.join(Files::OUTCOME))?)
     }
@@ -71,7 +71,7 @@ impl Run {
     /// # Errors
     ///
     /// When there is no run, or the file is damaged.
-    pub fn read_history(folder: &Path) -> Result<Vec<EpochRecord>, MicrobesError> {
+    pub fn read_history(folder: &Path) -> Result<Vec<MicrobesEpoch>, MicrobesError> {
         RunFolder::check(folder, PROGRAM, LAYOUT)?;
         Ok(EpochHistory::read(&folder.join(Files::HISTORY))?)
     }
@@ -81,9 +81,9 @@ impl Run {
         &self,
         ending: RunEnding,
         n_steps: u64,
-    ) -> Result<Outcome, MicrobesError> {
+    ) -> Result<MicrobesOutcome, MicrobesError> {
         let history = Self::read_history(self.folder())?;
-        let mut outcome = Outcome {
+        let mut outcome = MicrobesOutcome {
             ending,
             n_steps,
             n_epochs: history.len() as u64,
@@ -112,7 +112,7 @@ impl Run {
         Ok(outcome)
     }
 
-    fn judge_distances(&self, model: &Microformer, outcome: &mut Outcome) {
+    fn judge_distances(&self, model: &Microformer, outcome: &mut MicrobesOutcome) {
         let test = &self.parts.test;
         if test.len() < 2 {
             return;
@@ -134,7 +134,12 @@ impl Run {
 
     /// Finds the width of intervals by the calibration samples, and how often they hold by the test
     /// samples.
-    fn judge_target(&self, model: &Microformer, values: &TargetValues, outcome: &mut Outcome) {
+    fn judge_target(
+        &self,
+        model: &Microformer,
+        values: &TargetValues,
+        outcome: &mut MicrobesOutcome,
+    ) {
         let answers_of = |places: &[usize]| -> Vec<Answer> {
             let samples: Vec<usize> = places.iter().map(|&at| self.work.samples[at]).collect();
             let seed = self.settings.training.seed;

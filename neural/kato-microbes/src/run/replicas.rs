@@ -78,9 +78,9 @@ mod tests {
     use super::super::fit::trained;
     use super::*;
     use crate::community::Microbes;
-    use crate::metadata::{Metadata, TargetKind};
+    use crate::metadata::{SampleMetadata, TargetKind};
     use crate::model::values;
-    use crate::settings::Settings;
+    use crate::settings::MicrobesSettings;
     use crate::synth::{SynthOptions, synth};
     use crate::training::{Objective, SampleBatches};
     use crate::work::Work;
@@ -92,7 +92,7 @@ mod tests {
         training = { batch = 5 }
     ";
 
-    fn works(settings: &Settings) -> [Work; 3] {
+    fn works(settings: &MicrobesSettings) -> [Work; 3] {
         let options = SynthOptions::default().with_size(30, 20);
         let made = synth(&options.with_length(20).with_depth(60)).unwrap();
         let microbes = Microbes::prepare(&made.table, &settings.data).unwrap();
@@ -101,7 +101,7 @@ mod tests {
         let matrix = community.distances(Metric::Unweighted, ComputeOptions::default());
         let ids = microbes.table.sample_ids();
         let aligned = crate::distances::align(&matrix.unwrap(), ids);
-        let metadata = Metadata::from_text(&made.metadata).unwrap();
+        let metadata = SampleMetadata::from_text(&made.metadata).unwrap();
         let target = |column| {
             let target = metadata.target(column, TargetKind::Auto, ids).unwrap();
             Work::from_target(microbes.clone(), target)
@@ -127,7 +127,7 @@ mod tests {
     /// Takes a step over two batches; returns its loss, and how far each weight moved, which is a smooth
     /// function of its gradient.
     fn step(
-        settings: &Settings,
+        settings: &MicrobesSettings,
         work: &Work,
         collective: Option<Arc<dyn Collective>>,
     ) -> (f64, Vec<Vec<f32>>) {
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_step_is_that_of_one_model_whoever_encodes_which_sequences() {
-        let mut settings = Settings::from_toml(SMALL).unwrap();
+        let mut settings = MicrobesSettings::from_toml(SMALL).unwrap();
         for (work, freeze) in works(&settings).into_iter().zip([false, false, true]) {
             settings.training.freeze = freeze;
             settings.training.replicas = 1;
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn plain_operations_give_the_fused_ones_result() {
-        let mut settings = Settings::from_toml(SMALL).unwrap();
+        let mut settings = MicrobesSettings::from_toml(SMALL).unwrap();
         let [work, ..] = works(&settings);
         let expected = step(&settings, &work, None);
         settings.training.fused = false;

@@ -14,7 +14,7 @@ use super::Files;
 use crate::community::{CommunityReport, Microbes};
 use crate::error::MicrobesError;
 use crate::metadata::{TargetValues, n_categories};
-use crate::settings::Settings;
+use crate::settings::MicrobesSettings;
 use crate::tokens::{MASK, Sequences, TokenOptions};
 use crate::trained::load_model;
 use crate::work::{Truth, Work};
@@ -90,7 +90,7 @@ pub(super) fn write(work: &Work, folder: &Path) -> Result<(), MicrobesError> {
 }
 
 /// Reads what a run learns from.
-pub(super) fn read(folder: &Path, settings: &Settings) -> Result<Work, MicrobesError> {
+pub(super) fn read(folder: &Path, settings: &MicrobesSettings) -> Result<Work, MicrobesError> {
     let table = Table::read(folder.join(TABLE))?;
     let names: Vec<String> = (0..table.n_features()).map(|at| at.to_string()).collect();
     // They were cut before they were written.
@@ -160,8 +160,11 @@ pub(crate) fn target_of(run: &Path) -> Result<Option<TargetFile>, MicrobesError>
 }
 
 /// Takes the shape of a pre-trained run's model, which its weights fit alone.
-pub(super) fn with_shape_of(settings: Settings, run: &Path) -> Result<Settings, MicrobesError> {
-    let theirs = Settings::read(&run.join(Files::SETTINGS))?;
+pub(super) fn with_shape_of(
+    settings: MicrobesSettings,
+    run: &Path,
+) -> Result<MicrobesSettings, MicrobesError> {
+    let theirs = MicrobesSettings::read(&run.join(Files::SETTINGS))?;
     let mut settings = settings;
     let (model, theirs_model) = (&mut settings.model, theirs.model);
     model.width = theirs_model.width;
@@ -176,7 +179,7 @@ pub(super) fn with_shape_of(settings: Settings, run: &Path) -> Result<Settings, 
 
 /// Marks the samples that a pre-trained run has learned from or chosen its best epoch by.
 pub(super) fn with_seen_by(work: Work, run: &Path) -> Result<Work, MicrobesError> {
-    let settings = Settings::read(&run.join(Files::SETTINGS))?;
+    let settings = MicrobesSettings::read(&run.join(Files::SETTINGS))?;
     let theirs = read(&run.join(Files::PREPARED), &settings)?;
     let parts = theirs.parts(&settings.split)?;
     Ok(work.with_seen_by(&theirs, &parts))
@@ -184,7 +187,7 @@ pub(super) fn with_seen_by(work: Work, run: &Path) -> Result<Work, MicrobesError
 
 /// Writes the weights of a pre-trained run's best model to a file.
 pub(super) fn copy_encoder(run: &Path, to: &Path) -> Result<(), MicrobesError> {
-    let settings = Settings::read(&run.join(Files::SETTINGS))?;
+    let settings = MicrobesSettings::read(&run.join(Files::SETTINGS))?;
     if target_of(run)?.is_some() {
         let expected = "a run of `kato-microbes pretrain`";
         return Err(MicrobesError::setting(

@@ -53,7 +53,7 @@ pub enum Masking {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
-pub struct LossOptions {
+pub struct MicrobesLossOptions {
     /// Weight of the distances, while pre-training; 1 by default.
     pub unifrac: f64,
     /// Weight of the hidden nucleotides, while pre-training; 1 by default.
@@ -72,7 +72,7 @@ pub struct LossOptions {
     pub class_weights: bool,
 }
 
-impl Default for LossOptions {
+impl Default for MicrobesLossOptions {
     fn default() -> Self {
         Self {
             unifrac: 1.0,
@@ -86,7 +86,7 @@ impl Default for LossOptions {
     }
 }
 
-impl LossOptions {
+impl MicrobesLossOptions {
     /// Returns the draw of hidden nucleotides, of which there are none where they have no weight.
     pub(crate) fn draw(&self, seed: u64) -> BatchDraw {
         let masked = if self.nucleotides > 0.0 {

@@ -23,7 +23,7 @@ pub enum Selection {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Head {
+pub enum HeadKind {
     /// One linear layer. The default.
     #[default]
     Linear,
@@ -55,7 +55,7 @@ pub enum Fusion {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
-pub struct ModelOptions {
+pub struct MicroformerOptions {
     /// Numbers of a row; 128 by default.
     pub width: usize,
     /// Heads of attention, among which the width is shared; 4 by default.
@@ -78,7 +78,7 @@ pub struct ModelOptions {
     /// Sequences that go through the first stack at a time; 256 by default. Changes memory alone.
     pub chunk: usize,
     /// What makes the prediction.
-    pub head: Head,
+    pub head: HeadKind,
     /// Columns of metadata that are told beside the sequences, with the categories that are known; none by
     /// default.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -87,7 +87,7 @@ pub struct ModelOptions {
     pub fusion: Fusion,
 }
 
-impl Default for ModelOptions {
+impl Default for MicroformerOptions {
     fn default() -> Self {
         Self {
             width: 128,
@@ -100,14 +100,14 @@ impl Default for ModelOptions {
             selection: Selection::default(),
             abundance: true,
             chunk: 256,
-            head: Head::default(),
+            head: HeadKind::default(),
             categorical: Vec::new(),
             fusion: Fusion::default(),
         }
     }
 }
 
-impl ModelOptions {
+impl MicroformerOptions {
     /// Checks the shape.
     ///
     /// # Errors

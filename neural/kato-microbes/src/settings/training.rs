@@ -11,7 +11,7 @@ use crate::error::MicrobesError;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
-pub struct SplitOptions {
+pub struct SampleSplitOptions {
     /// Share that chooses the best epoch; 0.15 by default.
     pub validation: f64,
     /// Share that the width of intervals is taken from, 0.2 by default. Pre-training holds it back as
@@ -23,7 +23,7 @@ pub struct SplitOptions {
     pub seed: u64,
 }
 
-impl Default for SplitOptions {
+impl Default for SampleSplitOptions {
     fn default() -> Self {
         Self {
             validation: 0.15,
@@ -34,7 +34,7 @@ impl Default for SplitOptions {
     }
 }
 
-impl SplitOptions {
+impl SampleSplitOptions {
     /// Checks the shares.
     ///
     /// # Errors
@@ -99,7 +99,7 @@ impl BestBy {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
-pub enum Attention {
+pub enum AttentionKind {
     /// Nothing, or probabilities that stay in the processor's cache: memory is linear in the length. The default.
     #[default]
     Tiled,
@@ -107,11 +107,11 @@ pub enum Attention {
     Plain,
 }
 
-impl From<Attention> for AttentionForm {
-    fn from(form: Attention) -> Self {
+impl From<AttentionKind> for AttentionForm {
+    fn from(form: AttentionKind) -> Self {
         match form {
-            Attention::Tiled => Self::Tiled,
-            Attention::Plain => Self::Plain,
+            AttentionKind::Tiled => Self::Tiled,
+            AttentionKind::Plain => Self::Plain,
         }
     }
 }
@@ -120,7 +120,7 @@ impl From<Attention> for AttentionForm {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
-pub struct TrainingOptions {
+pub struct MicrobesTrainingOptions {
     /// Epochs at most; 50 by default.
     pub epochs: u64,
     /// Samples of a batch; 8 by default. Pre-training compares the samples of a batch with each other.
@@ -174,7 +174,7 @@ pub struct TrainingOptions {
     /// a fused one always. It changes no bit.
     pub recompute: bool,
     /// What attention of fused blocks keeps of a sequence on its way back. It changes no bit.
-    pub attention: Attention,
+    pub attention: AttentionKind,
     /// Threads that make batches while training goes on; 1 by default, 0 for none. The batches are the
     /// same for any number.
     pub workers: usize,
@@ -185,7 +185,7 @@ pub struct TrainingOptions {
     pub save_steps: u64,
 }
 
-impl Default for TrainingOptions {
+impl Default for MicrobesTrainingOptions {
     fn default() -> Self {
         Self {
             epochs: 50,
@@ -208,7 +208,7 @@ impl Default for TrainingOptions {
             max_tokens_at_once: None,
             fused: true,
             recompute: true,
-            attention: Attention::default(),
+            attention: AttentionKind::default(),
             workers: 1,
             prefetch: 2,
             save_steps: 0,
@@ -216,7 +216,7 @@ impl Default for TrainingOptions {
     }
 }
 
-impl TrainingOptions {
+impl MicrobesTrainingOptions {
     /// Checks the settings.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Judges a model by samples that it was not trained on.
 
-use kato_gradient::metric::{Classification, Mean, Regression};
+use kato_gradient::metric::{Classification, Mean, RegressionScores};
 use kato_neural::Pass;
 use kato_neural::burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
@@ -10,8 +10,8 @@ use crate::batch::{BatchDraw, SampleBatch};
 use crate::community::Microbes;
 use crate::losses::{class_sum, count_sum, predicted_distances};
 use crate::metadata::TargetValues;
-use crate::model::{Encoded, Microformer, tensor, values};
-use crate::settings::{BestBy, Settings};
+use crate::model::{EncodedSamples, Microformer, tensor, values};
+use crate::settings::{BestBy, MicrobesSettings};
 use crate::work::{Truth, Work};
 
 /// Samples that are encoded at a time.
@@ -20,7 +20,7 @@ const N_AT_ONCE: usize = 8;
 /// What a model makes of samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Judgement {
+pub struct MicrobesJudgement {
     /// The loss, with the weights of the settings.
     #[serde(deserialize_with = "crate::evaluation::nan_if_null")]
     pub loss: f64,
@@ -38,7 +38,7 @@ pub struct Judgement {
     pub counts: Option<f64>,
 }
 
-impl Judgement {
+impl MicrobesJudgement {
     /// Returns a metric; the worst possible where it is not defined.
     #[must_use]
     pub fn metric(&self, best: BestBy) -> f64 {
@@ -59,9 +59,9 @@ pub(crate) fn judge_with(
     model: &Microformer,
     work: &Work,
     places: &[usize],
-    settings: &Settings,
+    settings: &MicrobesSettings,
     objective: &Objective,
-) -> Judgement {
+) -> MicrobesJudgement {
     let Truth::Target { values: truth, .. } = &work.truth else {
         return judge_distances(model, work, places, settings, objective);
     };
@@ -94,16 +94,16 @@ pub(crate) fn judge_with(
             let scale = objective
                 .scale
                 .unwrap_or_else(|| crate::work::Scale::new(&[], &[]));
-            let mut errors = Regression::new();
+            let mut errors = RegressionScores::new();
             for (&place, &output) in places.iter().zip(&found) {
                 errors.add(scale.undo(output), numbers[place]);
             }
-            Judgement {
+            MicrobesJudgement {
                 loss: sum / places.len() as f64,
                 r2: errors.r_squared(),
                 mae: errors.mean_absolute_error(),
                 counts,
-                ..Judgement::default()
+                ..MicrobesJudgement::default()
             }
         }
         TargetValues::Classes { names, of } => {
@@ -116,12 +116,12 @@ pub(crate) fn judge_with(
                 .iter()
                 .map(|&class| f64::from(objective.class_weights[class]))
                 .sum();
-            Judgement {
+            MicrobesJudgement {
                 loss: sum / weights,
                 accuracy: classes.accuracy(),
                 f1: classes.weighted().map(|scores| scores.f1),
                 counts,
-                ..Judgement::default()
+                ..MicrobesJudgement::default()
             }
         }
     }
@@ -137,10 +137,10 @@ pub(crate) fn judge_with(
 pub fn judge(
     model: &Microformer,
     work: &Work,
-    parts: &crate::work::Parts,
+    parts: &crate::work::SampleParts,
     places: &[usize],
-    settings: &Settings,
-) -> Judgement {
+    settings: &MicrobesSettings,
+) -> MicrobesJudgement {
     let objective = Objective::new(work, parts, &settings.loss);
     judge_with(model, work, places, settings, &objective)
 }
@@ -150,7 +150,7 @@ pub(crate) fn outputs(
     model: &Microformer,
     microbes: &Microbes,
     samples: &[usize],
-    settings: &Settings,
+    settings: &MicrobesSettings,
     seed: u64,
 ) -> Vec<f32> {
     let mut found = Vec::new();
@@ -173,9 +173,9 @@ fn encode(
     model: &Microformer,
     microbes: &Microbes,
     samples: &[usize],
-    settings: &Settings,
+    settings: &MicrobesSettings,
     draw: BatchDraw,
-    mut take: impl FnMut(&SampleBatch, Encoded, &Pass),
+    mut take: impl FnMut(&SampleBatch, EncodedSamples, &Pass),
 ) {
     let device = Device::flex();
     let pass = Pass::evaluation().with_precision(settings.training.precision);
@@ -190,9 +190,9 @@ fn judge_distances(
     model: &Microformer,
     work: &Work,
     places: &[usize],
-    settings: &Settings,
+    settings: &MicrobesSettings,
     objective: &Objective,
-) -> Judgement {
+) -> MicrobesJudgement {
     let loss = objective.loss();
     let draw = loss.draw(settings.training.seed);
     let mut letter_loss = Mean::new();
@@ -210,17 +210,17 @@ fn judge_distances(
         n_hidden += n;
     });
     let (predicted, truth) = distances(&rows, work, places);
-    let mut errors = Regression::new();
+    let mut errors = RegressionScores::new();
     for (predicted, truth) in predicted.iter().zip(&truth) {
         errors.add(f64::from(*predicted), *truth);
     }
     let distance_loss = errors.mean_squared_error().unwrap_or(0.0) * loss.unifrac;
-    Judgement {
+    MicrobesJudgement {
         loss: distance_loss + letter_loss.value().unwrap_or(0.0) * loss.nucleotides,
         r2: errors.r_squared(),
         mae: errors.mean_absolute_error(),
         accuracy: (n_hidden > 0).then(|| n_right as f64 / n_hidden as f64),
-        ..Judgement::default()
+        ..MicrobesJudgement::default()
     }
 }
 
@@ -230,7 +230,7 @@ fn sample_rows(
     model: &Microformer,
     work: &Work,
     places: &[usize],
-    settings: &Settings,
+    settings: &MicrobesSettings,
     draw: BatchDraw,
     mut take: impl FnMut(&SampleBatch, Tensor<2>),
 ) -> Vec<f32> {
@@ -274,7 +274,7 @@ pub(crate) fn distance_pairs(
     model: &Microformer,
     work: &Work,
     places: &[usize],
-    settings: &Settings,
+    settings: &MicrobesSettings,
 ) -> (Vec<f32>, Vec<f64>) {
     let draw = BatchDraw::new(settings.training.seed, 0.0);
     let rows = sample_rows(model, work, places, settings, draw, |_, _| {});

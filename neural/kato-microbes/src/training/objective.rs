@@ -4,8 +4,8 @@ use kato_neural::burn::tensor::Tensor;
 
 use crate::losses::{class_sum, distance_sum, number_sum};
 use crate::metadata::TargetValues;
-use crate::settings::LossOptions;
-use crate::work::{Parts, Scale, Truth, Work};
+use crate::settings::MicrobesLossOptions;
+use crate::work::{SampleParts, Scale, Truth, Work};
 
 /// What is true of a batch's samples.
 #[derive(Debug, Clone)]
@@ -21,14 +21,14 @@ pub(crate) enum BatchTruth {
 /// What is made small, and what it needs of the training samples.
 #[derive(Debug, Clone)]
 pub(crate) struct Objective {
-    loss: LossOptions,
+    loss: MicrobesLossOptions,
     pub(crate) scale: Option<Scale>,
     /// By class; the mean over the training samples is 1.
     pub(crate) class_weights: Vec<f32>,
 }
 
 impl Objective {
-    pub(crate) fn new(work: &Work, parts: &Parts, loss: &LossOptions) -> Self {
+    pub(crate) fn new(work: &Work, parts: &SampleParts, loss: &MicrobesLossOptions) -> Self {
         let (mut scale, mut class_weights) = (None, Vec::new());
         match &work.truth {
             Truth::Distances(_) => {}
@@ -107,7 +107,7 @@ impl Objective {
         }
     }
 
-    pub(crate) const fn loss(&self) -> &LossOptions {
+    pub(crate) const fn loss(&self) -> &MicrobesLossOptions {
         &self.loss
     }
 }

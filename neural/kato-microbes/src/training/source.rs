@@ -8,7 +8,7 @@ use super::objective::Objective;
 use super::task::LearningBatch;
 use crate::batch::{BatchDraw, SampleBatch, mixed};
 use crate::error::MicrobesError;
-use crate::settings::Settings;
+use crate::settings::MicrobesSettings;
 use crate::work::{Truth, Work};
 
 /// Batches of the training samples.
@@ -16,7 +16,7 @@ use crate::work::{Truth, Work};
 pub(crate) struct SampleBatches<'a> {
     work: &'a Work,
     train: &'a [usize],
-    settings: &'a Settings,
+    settings: &'a MicrobesSettings,
     objective: Objective,
     sampler: Sampler,
 }
@@ -25,7 +25,7 @@ impl<'a> SampleBatches<'a> {
     pub(crate) fn new(
         work: &'a Work,
         train: &'a [usize],
-        settings: &'a Settings,
+        settings: &'a MicrobesSettings,
         objective: Objective,
     ) -> Result<Self, MicrobesError> {
         let training = &settings.training;

@@ -11,7 +11,7 @@ use super::objective::{BatchTruth, Objective};
 use crate::batch::SampleBatch;
 use crate::losses::{class_sum, count_sum, distance_sum};
 use crate::model::{EncodedSequences, Microformer};
-use crate::settings::Settings;
+use crate::settings::MicrobesSettings;
 
 /// A batch with what is true of its samples.
 #[derive(Debug, Clone)]
@@ -34,7 +34,7 @@ pub(crate) struct Learning {
 }
 
 impl Learning {
-    pub(crate) fn new(objective: Objective, settings: &Settings, device: Device) -> Self {
+    pub(crate) fn new(objective: Objective, settings: &MicrobesSettings, device: Device) -> Self {
         Self {
             objective,
             freeze: settings.training.freeze,

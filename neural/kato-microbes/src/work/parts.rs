@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::folds::shares;
 use crate::metadata::TargetValues;
-use crate::settings::SplitOptions;
+use crate::settings::SampleSplitOptions;
 
 /// Places among the samples of a [`Work`](super::Work), ascending.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Parts {
+pub struct SampleParts {
     /// Learned from.
     pub train: Vec<usize>,
     /// Choose the best epoch.
@@ -24,7 +24,11 @@ pub struct Parts {
 /// or test.
 ///
 /// Where too few are unseen, both parts are smaller in the same proportion.
-pub(super) fn deal(values: &TargetValues, seen: &[usize], options: &SplitOptions) -> Parts {
+pub(super) fn deal(
+    values: &TargetValues,
+    seen: &[usize],
+    options: &SampleSplitOptions,
+) -> SampleParts {
     let (n, seed) = (values.len(), options.seed);
     let held = options.calibration + options.test;
     let unseen: Vec<usize> = (0..n)
@@ -54,7 +58,7 @@ pub(super) fn deal(values: &TargetValues, seen: &[usize], options: &SplitOptions
         seed,
     )
     .map(|part| of(&others, part));
-    Parts {
+    SampleParts {
         train,
         validation,
         calibration,
@@ -73,7 +77,7 @@ mod tests {
         fn what_was_seen_is_never_held_back(is_seen in prop::collection::vec(any::<bool>(), 20..120), seed: u64) {
             let n = is_seen.len();
             let seen: Vec<usize> = (0..n).filter(|&place| is_seen[place]).collect();
-            let options = SplitOptions { seed, ..SplitOptions::default() };
+            let options = SampleSplitOptions { seed, ..SampleSplitOptions::default() };
             let parts = deal(&TargetValues::Numbers(vec![0.0; n]), &seen, &options);
             for place in parts.calibration.iter().chain(&parts.test) {
                 prop_assert!(!is_seen[*place]);

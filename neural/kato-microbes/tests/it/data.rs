@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use kato_microbes::metadata::{ColumnKind, Metadata, TargetKind, TargetValues};
+use kato_microbes::metadata::{ColumnKind, SampleMetadata, TargetKind, TargetValues};
 use kato_microbes::tokens::{MASK, START, Sequences, TokenOptions};
 use kato_microbes::{CommunityOptions, Microbes, MicrobesError, fasta};
 use kato_unifrac::Table;
@@ -77,7 +77,7 @@ fn metadata_of_qiime_and_of_spreadsheets_are_read() -> Done {
     let text = "\u{feff}sample-id\tph\tsite\tdose\n#q2:types\tnumeric\tcategorical\tcategorical\n\
                 # a comment\ns1\t7.5\t\"gut\"\t1\n\ns2\tNot Applicable\tskin\t2\ns3\t6\n";
     let metadata =
-        Metadata::from_text(text).map_err(|(line, reason)| format!("{line}: {reason}"))?;
+        SampleMetadata::from_text(text).map_err(|(line, reason)| format!("{line}: {reason}"))?;
     assert_eq!(metadata.sample_ids(), ["s1", "s2", "s3"]);
     let kinds: Vec<_> = metadata
         .columns()
@@ -117,7 +117,7 @@ fn metadata_of_qiime_and_of_spreadsheets_are_read() -> Done {
 #[test]
 fn kinds_are_found_by_content_and_can_be_chosen() -> Done {
     let text = "#SampleID\tgroup\tempty\ns1\t1\t\ns2\t2\tNA\n";
-    let metadata = Metadata::from_text(text).map_err(|(_, reason)| reason)?;
+    let metadata = SampleMetadata::from_text(text).map_err(|(_, reason)| reason)?;
     assert_eq!(metadata.column("group")?.kind, ColumnKind::Numeric);
     assert_eq!(metadata.column("empty")?.kind, ColumnKind::Categorical);
     let ids = names(&["s1", "s2"]);
@@ -148,7 +148,7 @@ fn wrong_lines_of_metadata_are_named() {
         ),
         ("id\tx\n#q2:types\tnumeric\ns\tone\n", 1, "declared numeric"),
     ] {
-        let (found, reason) = Metadata::from_text(text).unwrap_err();
+        let (found, reason) = SampleMetadata::from_text(text).unwrap_err();
         assert!(
             found == line && reason.contains(wanted),
             "{text:?}: {found} {reason}"

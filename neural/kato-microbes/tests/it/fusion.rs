@@ -5,16 +5,16 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
-use kato_microbes::metadata::{Categorical, Metadata, TargetKind};
+use kato_microbes::metadata::{Categorical, SampleMetadata, TargetKind};
 use kato_microbes::settings::Fusion;
 use kato_microbes::work::Work;
-use kato_microbes::{Microbes, Run, Settings, Trained};
+use kato_microbes::{Microbes, MicrobesSettings, Run, TrainedMicrobes};
 
 use crate::program::{json, made, run, stderr, with_small};
 use crate::support::{self, Done, settings, state, train};
 
 /// A work whose numbers say the site of each sample and nothing else, and its settings.
-fn of_sites(fusion: Fusion) -> Result<(Settings, Work), Box<dyn Error>> {
+fn of_sites(fusion: Fusion) -> Result<(MicrobesSettings, Work), Box<dyn Error>> {
     let mut settings = settings("")?;
     settings.training.epochs = 12;
     settings.model.fusion = fusion;
@@ -25,7 +25,7 @@ fn of_sites(fusion: Fusion) -> Result<(Settings, Work), Box<dyn Error>> {
         let (site, y) = [("gut", -1), ("skin", 1)][at % 2];
         text.push_str(&format!("{id}\t{site}\t{y}\n"));
     }
-    let metadata = Metadata::from_text(&text).map_err(|(_, reason)| reason)?;
+    let metadata = SampleMetadata::from_text(&text).map_err(|(_, reason)| reason)?;
     let found = metadata.categories(&[Categorical::new("site")], ids)?;
     let target = metadata.target("y", TargetKind::Number, ids)?;
     settings.model.categorical = found.columns;
@@ -34,7 +34,7 @@ fn of_sites(fusion: Fusion) -> Result<(Settings, Work), Box<dyn Error>> {
 }
 
 /// Returns by how much predictions for gut are below those for skin, on the average.
-fn told_apart(trained: &Trained, microbes: &Microbes) -> f64 {
+fn told_apart(trained: &TrainedMicrobes, microbes: &Microbes) -> f64 {
     let answers = trained.predict(microbes, 1);
     let n = answers.len() as f64 / 2.0;
     let signed = answers.iter().enumerate().map(|(at, answer)| {
@@ -60,7 +60,7 @@ fn what_is_told_is_learned_however_it_is_joined() -> Done {
             &mut Run::create(&at, settings, work.clone(), None)?,
             u64::MAX,
         )?;
-        let trained = Trained::load(&at)?;
+        let trained = TrainedMicrobes::load(&at)?;
         let mut microbes = work.microbes;
         let right = told_apart(&trained, &microbes);
         microbes
@@ -97,7 +97,7 @@ fn a_value_that_no_training_sample_has_says_nothing() -> Done {
     assert_eq!(run.settings().model.categorical[0].values, ["gut", "skin"]);
     assert_eq!(run.work().microbes.categories[sample], 0);
     train(&mut run, u64::MAX)?;
-    let trained = Trained::load(&folder.path().join("run"))?;
+    let trained = TrainedMicrobes::load(&folder.path().join("run"))?;
     let mut microbes = run.work().microbes.clone();
     let told = trained.predict(&microbes, 1)[sample].value();
     microbes.categories.clear();
@@ -108,7 +108,7 @@ fn a_value_that_no_training_sample_has_says_nothing() -> Done {
 #[test]
 fn known_values_may_be_given_in_any_order() -> Done {
     let text = "sample_id\tsite\ns1\tskin\ns2\tgut\n";
-    let metadata = Metadata::from_text(text).map_err(|(_, reason)| reason)?;
+    let metadata = SampleMetadata::from_text(text).map_err(|(_, reason)| reason)?;
     let samples = ["s0", "s1", "s2"].map(str::to_owned);
     let mut site = Categorical::new("site");
     let found = metadata.categories(std::slice::from_ref(&site), &samples)?;

@@ -3,7 +3,7 @@
 use kato_microbes::batch::{BatchDraw, SampleBatch};
 use kato_microbes::explain::{branches, explain};
 use kato_microbes::run::{RunEnding, measure};
-use kato_microbes::{Microformer, Run, Trained};
+use kato_microbes::{Microformer, Run, TrainedMicrobes};
 use kato_neural::Pass;
 use kato_neural::burn::tensor::Device;
 use kato_unifrac::{Table, Tree};
@@ -104,7 +104,7 @@ fn training_lowers_the_loss_and_a_pretrained_part_can_stay_as_it_is() -> Done {
         outcome.test
     );
     assert!(
-        Trained::load(&pretrained)
+        TrainedMicrobes::load(&pretrained)
             .unwrap_err()
             .to_string()
             .contains("`run`")
@@ -142,7 +142,7 @@ fn training_lowers_the_loss_and_a_pretrained_part_can_stay_as_it_is() -> Done {
     let outcome = train(&mut run, u64::MAX)?;
     let conformal = outcome.conformal.ok_or("18 samples are held back for it")?;
     assert!(conformal.width > 0.0 && conformal.coverage.is_some());
-    let trained = Trained::load(&tuned)?;
+    let trained = TrainedMicrobes::load(&tuned)?;
     let encoder = |model: &Microformer| -> Vec<f32> {
         let batch = SampleBatch::new(
             &work.microbes,
@@ -200,7 +200,7 @@ fn a_trained_model_predicts_and_explains() -> Done {
         &mut Run::create(&at, settings, work.clone(), None)?,
         u64::MAX,
     )?;
-    let trained = Trained::load(&at)?;
+    let trained = TrainedMicrobes::load(&at)?;
     assert_eq!(
         (trained.column(), trained.classes().len()),
         ("single_class", 2)
@@ -277,7 +277,7 @@ fn each_distinct_sequence_is_there_once_and_padding_changes_nothing() -> Done {
     assert!(batch.n_hidden() > 0 && batch.chunks.iter().all(|chunk| chunk.lengths.len() <= 7));
     let model = Microformer::new(&settings.model, 20, None, 5, &Device::flex());
     let pooled = |samples: &[usize], chunk: usize| -> Vec<f32> {
-        let options = kato_microbes::settings::ModelOptions::clone(&settings.model);
+        let options = kato_microbes::settings::MicroformerOptions::clone(&settings.model);
         let mut options = options;
         options.chunk = chunk;
         let batch = SampleBatch::new(&microbes, samples, &options, BatchDraw::new(3, 0.0));

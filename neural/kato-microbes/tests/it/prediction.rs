@@ -5,7 +5,7 @@ use std::error::Error;
 use kato_microbes::baseline::{Baseline, BaselineOptions, baseline};
 use kato_microbes::evaluation::{Score, scores};
 use kato_microbes::folds::{folds, shares};
-use kato_microbes::metadata::{Metadata, TargetKind, TargetValues};
+use kato_microbes::metadata::{SampleMetadata, TargetKind, TargetValues};
 use kato_microbes::synth::{SynthOptions, synth};
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ fn forest(column: &str, effect: f64) -> Result<Baseline, Box<dyn Error>> {
         .with_depth(500);
     options.effect = effect;
     let made = synth(&options)?;
-    let metadata = Metadata::from_text(&made.metadata).map_err(|(_, reason)| reason)?;
+    let metadata = SampleMetadata::from_text(&made.metadata).map_err(|(_, reason)| reason)?;
     let target = metadata.target(column, TargetKind::Auto, made.table.sample_ids())?;
     let options = BaselineOptions::default().with_n_trees(30).with_n_folds(4);
     Ok(baseline(&made.table, &target, &options)?)

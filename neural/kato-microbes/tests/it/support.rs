@@ -5,11 +5,11 @@ use std::fs;
 use std::path::Path;
 
 use kato_microbes::distances::align;
-use kato_microbes::metadata::{Metadata, TargetKind};
-use kato_microbes::run::{EpochRecord, Outcome, TrainingEvent};
+use kato_microbes::metadata::{SampleMetadata, TargetKind};
+use kato_microbes::run::{MicrobesEpoch, MicrobesEvent, MicrobesOutcome};
 use kato_microbes::synth::{SynthOptions, Synthetic, synth};
 use kato_microbes::work::Work;
-use kato_microbes::{Microbes, Run, Settings};
+use kato_microbes::{Microbes, MicrobesSettings, Run};
 use kato_neural::checkpoint::{CheckpointKind, latest};
 use kato_unifrac::{Community, ComputeOptions, MatchOptions, Metric, Tree};
 
@@ -39,8 +39,8 @@ save_steps = 2
 schedule = { kind = 'constant', rate = 0.003 }
 ";
 
-pub(crate) fn settings(more: &str) -> Result<Settings, Box<dyn Error>> {
-    Ok(Settings::from_toml(&format!("{SMALL}{more}"))?)
+pub(crate) fn settings(more: &str) -> Result<MicrobesSettings, Box<dyn Error>> {
+    Ok(MicrobesSettings::from_toml(&format!("{SMALL}{more}"))?)
 }
 
 pub(crate) fn made() -> Result<Synthetic, Box<dyn Error>> {
@@ -51,13 +51,15 @@ pub(crate) fn made() -> Result<Synthetic, Box<dyn Error>> {
     Ok(synth(&options)?)
 }
 
-pub(crate) fn microbes(settings: &Settings) -> Result<(Synthetic, Microbes), Box<dyn Error>> {
+pub(crate) fn microbes(
+    settings: &MicrobesSettings,
+) -> Result<(Synthetic, Microbes), Box<dyn Error>> {
     let made = made()?;
     let microbes = Microbes::prepare(&made.table, &settings.data)?;
     Ok((made, microbes))
 }
 
-pub(crate) fn distances(settings: &Settings) -> Result<Work, Box<dyn Error>> {
+pub(crate) fn distances(settings: &MicrobesSettings) -> Result<Work, Box<dyn Error>> {
     let (made, microbes) = microbes(settings)?;
     let tree = Tree::from_newick(&made.newick)?;
     let community = Community::new(&microbes.table, &tree, MatchOptions::default())?;
@@ -66,18 +68,18 @@ pub(crate) fn distances(settings: &Settings) -> Result<Work, Box<dyn Error>> {
     Ok(Work::from_distances(microbes, aligned)?)
 }
 
-pub(crate) fn target(settings: &Settings, column: &str) -> Result<Work, Box<dyn Error>> {
+pub(crate) fn target(settings: &MicrobesSettings, column: &str) -> Result<Work, Box<dyn Error>> {
     let (made, microbes) = microbes(settings)?;
-    let metadata = Metadata::from_text(&made.metadata).map_err(|(_, reason)| reason)?;
+    let metadata = SampleMetadata::from_text(&made.metadata).map_err(|(_, reason)| reason)?;
     let target = metadata.target(column, TargetKind::Auto, microbes.table.sample_ids())?;
     Ok(Work::from_target(microbes, target))
 }
 
 /// Trains until the end, or until so many steps were taken by this call.
-pub(crate) fn train(run: &mut Run, max_steps: u64) -> Result<Outcome, Box<dyn Error>> {
+pub(crate) fn train(run: &mut Run, max_steps: u64) -> Result<MicrobesOutcome, Box<dyn Error>> {
     let mut n_steps = 0;
     let outcome = run.train(&mut |event| {
-        n_steps += u64::from(matches!(event, TrainingEvent::Step(_)));
+        n_steps += u64::from(matches!(event, MicrobesEvent::Step(_)));
         n_steps < max_steps
     })?;
     Ok(outcome)
@@ -91,8 +93,8 @@ pub(crate) fn state(folder: &Path) -> Result<State, Box<dyn Error>> {
     let files = ["weights.safetensors", "optimizer.safetensors"];
     let bytes = files.iter().map(|name| fs::read(newest.join(name)));
     let bytes = bytes.collect::<Result<_, _>>()?;
-    let timeless = |record: &EpochRecord| {
-        let EpochRecord {
+    let timeless = |record: &MicrobesEpoch| {
+        let MicrobesEpoch {
             epoch,
             step,
             train_loss,

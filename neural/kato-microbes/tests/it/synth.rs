@@ -4,7 +4,7 @@ use std::error::Error;
 
 use kato_microbes::CommunityOptions;
 use kato_microbes::Microbes;
-use kato_microbes::metadata::{Metadata, TargetKind, TargetValues};
+use kato_microbes::metadata::{SampleMetadata, TargetKind, TargetValues};
 use kato_microbes::synth::{SynthOptions, Synthetic, synth};
 use kato_unifrac::{Community, ComputeOptions, MatchOptions, Metric, Table, Tree};
 
@@ -19,7 +19,7 @@ fn small() -> SynthOptions {
 
 /// Pearson's correlation of a column with the share of some sequences in each sample.
 fn correlation(made: &Synthetic, column: &str, chosen: &[String]) -> Result<f64, Box<dyn Error>> {
-    let metadata = Metadata::from_text(&made.metadata).map_err(|(_, reason)| reason)?;
+    let metadata = SampleMetadata::from_text(&made.metadata).map_err(|(_, reason)| reason)?;
     let target = metadata.target(column, TargetKind::Auto, made.table.sample_ids())?;
     let TargetValues::Numbers(numbers) = target.values else {
         return Err("the column is numeric".into());
@@ -80,7 +80,7 @@ fn table_tree_and_metadata_fit_each_other() -> Done {
     );
     let distances = community.distances(Metric::Unweighted, ComputeOptions::default())?;
     assert!(distances.condensed().iter().all(|d| *d > 0.0 && *d < 1.0));
-    let metadata = Metadata::read(&folder.path().join("metadata.tsv"))?;
+    let metadata = SampleMetadata::read(&folder.path().join("metadata.tsv"))?;
     assert_eq!(metadata.sample_ids(), table.sample_ids());
     let microbes = Microbes::prepare(&table, &CommunityOptions::default().with_depth(500))?;
     assert!(

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Checkpoint, CheckpointKind};
+use super::{CheckpointKind, TrainerCheckpoint};
 use crate::Error;
 
 /// A checkpoint's place.
@@ -81,7 +81,7 @@ pub fn checkpoints(folder: &Path) -> Result<Vec<CheckpointPath>, Error> {
 #[non_exhaustive]
 pub struct Latest {
     /// What was read.
-    pub checkpoint: Checkpoint,
+    pub checkpoint: TrainerCheckpoint,
     /// Its place.
     pub place: CheckpointPath,
     /// Why newer ones could not be taken.
@@ -100,7 +100,7 @@ pub fn latest(folder: &Path, kind: CheckpointKind) -> Result<Latest, Error> {
         .rev()
         .filter(|place| place.kind == kind)
     {
-        match Checkpoint::open(&place.path) {
+        match TrainerCheckpoint::open(&place.path) {
             Ok(checkpoint) => {
                 return Ok(Latest {
                     checkpoint,

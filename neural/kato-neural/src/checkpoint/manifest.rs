@@ -15,7 +15,7 @@ pub const SCHEMA_VERSION: u32 = 2;
 /// Where a run stands. All that is random is a function of the seed and of these positions.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Progress {
+pub struct TrainerProgress {
     /// The seed of dropout and of all other draws.
     pub seed: u64,
     /// How many optimiser steps were taken, those skipped by the loss scale included.
@@ -47,7 +47,7 @@ pub(crate) struct FileEntry {
 pub(crate) struct Body {
     pub(crate) schema: u32,
     pub(crate) program: String,
-    pub(crate) progress: Progress,
+    pub(crate) progress: TrainerProgress,
     pub(crate) adam: AdamOptions,
     pub(crate) adam_steps: u64,
     pub(crate) notes: serde_json::Value,

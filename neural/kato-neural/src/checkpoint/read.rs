@@ -7,7 +7,7 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
 use safetensors::{Dtype, SafeTensors};
 
-use super::Progress;
+use super::TrainerProgress;
 use super::manifest::Body;
 use super::write::{MANIFEST, MOMENTS, WEIGHTS, checksum};
 use crate::optimizer::{Adam, Moments};
@@ -16,12 +16,12 @@ use crate::{AdamOptions, Error};
 
 /// A checkpoint whose manifest and files were found whole.
 #[derive(Debug, Clone)]
-pub struct Checkpoint {
+pub struct TrainerCheckpoint {
     folder: PathBuf,
     body: Body,
 }
 
-impl Checkpoint {
+impl TrainerCheckpoint {
     /// Opens a checkpoint's folder and compares every file with its checksum.
     ///
     /// # Errors
@@ -70,7 +70,7 @@ impl Checkpoint {
 
     /// Where the run stood.
     #[must_use]
-    pub const fn progress(&self) -> &Progress {
+    pub const fn progress(&self) -> &TrainerProgress {
         &self.body.progress
     }
 

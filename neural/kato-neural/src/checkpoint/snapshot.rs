@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use burn::module::Module;
 
-use super::Progress;
+use super::TrainerProgress;
 use crate::AdamOptions;
 use crate::optimizer::{Adam, Moments};
 use crate::parameters::{NamedTensor, collect};
@@ -26,7 +26,7 @@ pub enum CheckpointKind {
 #[derive(Debug, Clone)]
 pub struct TrainerSnapshot {
     pub(crate) kind: CheckpointKind,
-    pub(crate) progress: Progress,
+    pub(crate) progress: TrainerProgress,
     pub(crate) weights: Vec<NamedTensor>,
     pub(crate) moments: Vec<NamedTensor>,
     pub(crate) adam: AdamOptions,
@@ -37,13 +37,13 @@ pub struct TrainerSnapshot {
 impl TrainerSnapshot {
     /// Takes the state of a model and its optimiser at a position.
     #[must_use]
-    pub fn new<M: Module>(model: &M, adam: &Adam, progress: Progress) -> Self {
+    pub fn new<M: Module>(model: &M, adam: &Adam, progress: TrainerProgress) -> Self {
         // Handles and no copies: the run's next step copies what it changes.
         Self::of(collect(model), adam, progress)
     }
 
     /// Takes some weights of a model, and the optimiser's state.
-    pub(crate) fn of(weights: Vec<NamedTensor>, adam: &Adam, progress: Progress) -> Self {
+    pub(crate) fn of(weights: Vec<NamedTensor>, adam: &Adam, progress: TrainerProgress) -> Self {
         Self {
             kind: CheckpointKind::Step,
             progress,
@@ -77,7 +77,7 @@ impl TrainerSnapshot {
 
     /// Where the run stood.
     #[must_use]
-    pub const fn progress(&self) -> &Progress {
+    pub const fn progress(&self) -> &TrainerProgress {
         &self.progress
     }
 }

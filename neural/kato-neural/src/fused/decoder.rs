@@ -7,8 +7,8 @@ use burn::backend::autodiff::ops::{Backward, OpsKind};
 use burn::backend::{Autodiff, Flex};
 use burn::tensor::Tensor;
 use kato_kernels::{
-    CrossAttention, DecoderInput, Draw, Memory, Pass as Direction, Projection, RecurrentDecoder,
-    RecurrentOptions, State as Initial,
+    CrossAttentionWeights, DecoderInput, Draw, Memory, Pass as Direction, Projection,
+    RecurrentDecoder, RecurrentOptions, State as Initial,
 };
 
 use super::layers::{layer_weights, options, parents};
@@ -173,8 +173,8 @@ fn forward(
 }
 
 /// The weights of attention as the kernels take them.
-fn cross_attention<'a>(call: &Attending<'_>, tensors: &'a [Values]) -> CrossAttention<'a> {
-    CrossAttention {
+fn cross_attention<'a>(call: &Attending<'_>, tensors: &'a [Values]) -> CrossAttentionWeights<'a> {
+    CrossAttentionWeights {
         n_heads: call.n_heads,
         query: slice(&tensors[0]),
         query_bias: slice(&tensors[1]),

@@ -14,7 +14,7 @@ use kato_gradient::scaler::{LossScaler, ScaledStep};
 use kato_gradient::stop::EarlyStopState;
 
 use super::{Task, TrainerOptions};
-use crate::checkpoint::{Checkpoint, Progress, TrainerSnapshot};
+use crate::checkpoint::{TrainerCheckpoint, TrainerProgress, TrainerSnapshot};
 use crate::collective::Collective;
 use crate::{Adam, Error, Precision};
 use gradients::Total;
@@ -23,7 +23,7 @@ use shards::Shards;
 /// A task with its model, optimiser and place in the run.
 ///
 /// Everything random is a function of the seed and of the step, so that weights, optimiser state and
-/// [`Progress`] are all that a run needs to go on bit for bit.
+/// [`TrainerProgress`] are all that a run needs to go on bit for bit.
 #[derive(Debug)]
 pub struct Trainer<T: Task> {
     task: T,
@@ -32,7 +32,7 @@ pub struct Trainer<T: Task> {
     adam: Adam,
     options: TrainerOptions,
     scaler: Option<LossScaler>,
-    pub(crate) progress: Progress,
+    pub(crate) progress: TrainerProgress,
     /// The best metric's state, by which `fit` stops.
     pub(crate) early_stop: Option<EarlyStopState>,
     /// The replicas that train together, if there are several.
@@ -76,9 +76,9 @@ impl<T: Task> Trainer<T> {
             }
             _ => None,
         };
-        let progress = Progress {
+        let progress = TrainerProgress {
             seed: options.seed,
-            ..Progress::default()
+            ..TrainerProgress::default()
         };
         let adam = Adam::new(options.adam.clone());
         Ok(Self {
@@ -103,7 +103,7 @@ impl<T: Task> Trainer<T> {
         task: T,
         model: T::Model,
         options: TrainerOptions,
-        checkpoint: &Checkpoint,
+        checkpoint: &TrainerCheckpoint,
     ) -> Result<Self, Error> {
         // Moments go where the weights are.
         let device = model.devices().into_iter().next().unwrap_or_default();
@@ -168,7 +168,7 @@ impl<T: Task> Trainer<T> {
 
     /// Where the run stands.
     #[must_use]
-    pub const fn progress(&self) -> &Progress {
+    pub const fn progress(&self) -> &TrainerProgress {
         &self.progress
     }
 
@@ -188,7 +188,7 @@ impl<T: Task> Trainer<T> {
     }
 
     /// Where the run stands, with all that decides how it goes on.
-    fn place(&self) -> Progress {
+    fn place(&self) -> TrainerProgress {
         let mut progress = self.progress.clone();
         progress.scaler = self.scaler.as_ref().map(|scaler| *scaler.state());
         progress.early_stop = self.early_stop;

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use kato_neural::burn::tensor::Device;
 use kato_neural::checkpoint::{
-    Checkpoint, CheckpointKind, CheckpointWriter, WriterOptions, checkpoints, latest, read_weights,
-    write_checkpoint, write_weights,
+    CheckpointKind, CheckpointWriter, TrainerCheckpoint, WriterOptions, checkpoints, latest,
+    read_weights, write_checkpoint, write_weights,
 };
 use kato_neural::layers::Cell;
 use kato_neural::train::{Trainer, TrainerOptions};
@@ -83,7 +83,7 @@ fn a_snapshot_is_of_its_moment() {
     assert_ne!(weights(trainer.model()), expected);
     let folder = tempfile::tempdir().unwrap();
     let place = write_checkpoint(folder.path(), &snapshot).unwrap();
-    let checkpoint = Checkpoint::open(&place.path).unwrap();
+    let checkpoint = TrainerCheckpoint::open(&place.path).unwrap();
     let model = checkpoint
         .load_model(Autoencoder::new(Cell::Lstm, true, 2, &device()))
         .unwrap();
@@ -135,7 +135,10 @@ fn damage_is_found_and_the_checkpoint_before_is_taken() {
                 .unwrap();
             let newer = write_checkpoint(folder.path(), &trainer.snapshot()).unwrap();
             damage(&newer.path.join(name), how);
-            assert!(Checkpoint::open(&newer.path).is_err(), "{name} {how}");
+            assert!(
+                TrainerCheckpoint::open(&newer.path).is_err(),
+                "{name} {how}"
+            );
             let found = latest(folder.path(), CheckpointKind::Step).unwrap();
             assert_eq!(found.place, older, "{name} {how}");
             assert_eq!(found.passed_over.len(), 1);

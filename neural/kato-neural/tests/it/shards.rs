@@ -4,7 +4,7 @@ use kato_gradient::Goal;
 use kato_gradient::stop::EarlyStopSettings;
 use kato_neural::BoxError;
 use kato_neural::checkpoint::{
-    Checkpoint, CheckpointKind, CheckpointWriter, WriterOptions, latest,
+    CheckpointKind, CheckpointWriter, TrainerCheckpoint, WriterOptions, latest,
 };
 use kato_neural::collective::ThreadGroup;
 use kato_neural::layers::Cell;
@@ -23,7 +23,7 @@ struct Fitted {
     weights: Vec<Vec<f32>>,
     /// Files of the newest checkpoint by name, but for the manifest.
     files: Vec<(String, Vec<u8>)>,
-    checkpoint: Checkpoint,
+    checkpoint: TrainerCheckpoint,
     /// Removed with it.
     _folder: tempfile::TempDir,
 }
@@ -116,7 +116,7 @@ impl<T: Task> Observer<T> for Judge {
     }
 }
 
-fn fitted<T: Learner>(how: How, from: Option<&Checkpoint>) -> Fitted {
+fn fitted<T: Learner>(how: How, from: Option<&TrainerCheckpoint>) -> Fitted {
     let folder = tempfile::tempdir().unwrap();
     let weights = together(ThreadGroup::split(how.n_ranks), |collective| {
         let (task, model) = T::begin();
@@ -222,10 +222,10 @@ fn a_share_that_is_damaged_or_missing_is_found() {
     let mut bytes = std::fs::read(&path).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     std::fs::write(&path, bytes).unwrap();
-    let error = Checkpoint::open(fitted.checkpoint.folder()).unwrap_err();
+    let error = TrainerCheckpoint::open(fitted.checkpoint.folder()).unwrap_err();
     assert!(error.to_string().contains("optimizer-1"), "{error}");
     std::fs::remove_file(&path).unwrap();
-    assert!(Checkpoint::open(fitted.checkpoint.folder()).is_err());
+    assert!(TrainerCheckpoint::open(fitted.checkpoint.folder()).is_err());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `compare`: two runs side by side.
 
 use kato_neural::program::{CommandFailure, Ended, say, say_json, wrong_setting};
-use kato_poetry::run::{EpochRecord, Outcome};
+use kato_poetry::run::{EpochRecord, PoetryOutcome};
 use kato_poetry::{Run, Settings, Trained};
 use serde::Serialize;
 use toml::{Table, Value};
@@ -12,8 +12,8 @@ use super::cli::CompareArguments;
 #[derive(Serialize)]
 struct Comparison {
     settings: Vec<Difference>,
-    first: Outcome,
-    second: Outcome,
+    first: PoetryOutcome,
+    second: PoetryOutcome,
 }
 
 /// A setting that two runs have different values of.

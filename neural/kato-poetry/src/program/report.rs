@@ -5,20 +5,20 @@ use std::path::Path;
 use kato_neural::program::{CommandFailure, EpochPictures};
 use kato_neural::run::write_text;
 use kato_poetry::Run;
-use kato_poetry::run::{EpochRecord, Outcome};
+use kato_poetry::run::{EpochRecord, PoetryOutcome};
 use kato_report::{Axis, Page};
 
 /// Name of the page in the run's folder.
 pub(crate) const NAME: &str = "report.html";
 
 /// Writes the page of a run into its folder.
-pub(crate) fn write(folder: &Path, outcome: &Outcome) -> Result<(), CommandFailure> {
+pub(crate) fn write(folder: &Path, outcome: &PoetryOutcome) -> Result<(), CommandFailure> {
     let page = page(&Run::read_history(folder)?, outcome);
     Ok(write_text(&folder.join(NAME), &page)?)
 }
 
 /// Returns the page.
-fn page(history: &[EpochRecord], outcome: &Outcome) -> String {
+fn page(history: &[EpochRecord], outcome: &PoetryOutcome) -> String {
     let mut page = Page::new("A poetry autoencoder");
     if let Some(best) = &outcome.best {
         page.tiles([

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use kato_neural::program::{CommandFailure, Ended, TrainingBar, say, say_cost, say_json, tell};
 use kato_poetry::poems::read_poems;
-use kato_poetry::run::{EpochRecord, Outcome, TrainingEvent, measure};
+use kato_poetry::run::{EpochRecord, PoetryEvent, PoetryOutcome, measure};
 use kato_poetry::{Corpus, Run, Settings};
 
 use super::cli::{ResumeArguments, TrainArguments};
@@ -54,10 +54,10 @@ fn go(mut run: Run, stop: &AtomicBool, is_json: bool) -> Result<Ended, CommandFa
     let mut told = None;
     let outcome = run.train(&mut |event| {
         match event {
-            TrainingEvent::Step(record) => progress.step(record),
-            TrainingEvent::Epoch(record) => progress.line(&epoch_line(record)),
+            PoetryEvent::Step(record) => progress.step(record),
+            PoetryEvent::Epoch(record) => progress.line(&epoch_line(record)),
             // A collapse lasts for epochs, with other figures in each; it is told once.
-            TrainingEvent::Collapse(collapse) if told != Some(discriminant(&collapse)) => {
+            PoetryEvent::Collapse(collapse) if told != Some(discriminant(&collapse)) => {
                 told = Some(discriminant(&collapse));
                 progress.line(&format!("warning: {collapse}"));
             }
@@ -127,7 +127,7 @@ fn dry_run(settings: &Settings, corpus: &Corpus, is_json: bool) -> Result<Ended,
 }
 
 /// Prints what came of a run.
-fn say_outcome(folder: &Path, outcome: &Outcome) -> Result<(), CommandFailure> {
+fn say_outcome(folder: &Path, outcome: &PoetryOutcome) -> Result<(), CommandFailure> {
     say(format_args!(
         "{}: {} epochs, {} steps",
         outcome.ending, outcome.n_epochs, outcome.n_steps

@@ -23,7 +23,7 @@ const N_JUDGED: usize = 64;
 /// What a run will take.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Measured {
+pub struct PoetryCost {
     /// Chunks that are trained on.
     pub n_chunks: usize,
     /// What it costs, by the mean of three steps and a judgement of some of the validation chunks.
@@ -36,7 +36,7 @@ pub struct Measured {
 /// # Errors
 ///
 /// When settings are impossible, or a step fails.
-pub fn measure(settings: &Settings, corpus: &Corpus) -> Result<Measured, PoetryError> {
+pub fn measure(settings: &Settings, corpus: &Corpus) -> Result<PoetryCost, PoetryError> {
     settings.check()?;
     let vectors = &corpus.vectors;
     let device = Device::flex().autodiff();
@@ -80,7 +80,7 @@ pub fn measure(settings: &Settings, corpus: &Corpus) -> Result<Measured, PoetryE
     }
     let n_epochs = training.epochs;
     let n_steps = batches.n_steps_an_epoch() * n_epochs;
-    Ok(Measured {
+    Ok(PoetryCost {
         n_chunks: corpus.train.len(),
         cost: RunCost::new(n_parameters, (n_steps, n_epochs), (step_s, judge_s)),
     })

@@ -22,7 +22,7 @@ const N_PATIENT: u64 = 5;
 /// Something that a training tells while it runs.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
-pub enum TrainingEvent<'a> {
+pub enum PoetryEvent<'a> {
     /// A step was taken.
     Step(&'a StepRecord),
     /// An epoch was judged and saved.
@@ -36,7 +36,7 @@ pub(super) struct Watch<'a> {
     corpus: &'a Corpus,
     settings: &'a Settings,
     history: EpochHistory,
-    on_event: &'a mut dyn FnMut(TrainingEvent<'_>) -> bool,
+    on_event: &'a mut dyn FnMut(PoetryEvent<'_>) -> bool,
     steps: StepWatch,
     judged: Option<(Judgement, Duration)>,
     has_reached_target: bool,
@@ -50,7 +50,7 @@ impl<'a> Watch<'a> {
         settings: &'a Settings,
         history: EpochHistory,
         steps: Range<u64>,
-        on_event: &'a mut dyn FnMut(TrainingEvent<'_>) -> bool,
+        on_event: &'a mut dyn FnMut(PoetryEvent<'_>) -> bool,
     ) -> Self {
         Self {
             corpus,
@@ -90,7 +90,7 @@ impl<'a> Watch<'a> {
         // The second weight is the number of chunks.
         let n_chunks = report.weights.get(1).copied().unwrap_or(0.0);
         let record = self.steps.count(report, place, n_chunks, times);
-        (self.on_event)(TrainingEvent::Step(&record))
+        (self.on_event)(PoetryEvent::Step(&record))
     }
 
     /// Writes an epoch down and tells it.
@@ -117,9 +117,9 @@ impl<'a> Watch<'a> {
             // The trainer is told by the next judgement; until then it may save.
             self.fail(error.into());
         }
-        let mut goes_on = (self.on_event)(TrainingEvent::Epoch(&record));
+        let mut goes_on = (self.on_event)(PoetryEvent::Epoch(&record));
         if let Some(collapse) = validation.collapse().filter(|_| epoch >= N_PATIENT) {
-            goes_on &= (self.on_event)(TrainingEvent::Collapse(collapse));
+            goes_on &= (self.on_event)(PoetryEvent::Collapse(collapse));
         }
         if validation.cosine >= self.settings.training.target_cosine {
             self.has_reached_target = true;

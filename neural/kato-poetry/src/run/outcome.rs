@@ -15,7 +15,7 @@ use crate::training::{judge, nearest_accuracy};
 /// What came of a run so far.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Outcome {
+pub struct PoetryOutcome {
     /// Why the training ended.
     pub ending: RunEnding,
     /// Steps of all processes that trained it.
@@ -38,7 +38,7 @@ impl Run {
     /// # Errors
     ///
     /// When it was never trained to an end or an interruption, or the file is damaged.
-    pub fn read_outcome(folder: &Path) -> Result<Outcome, PoetryError> {
+    pub fn read_outcome(folder: &Path) -> Result<PoetryOutcome, PoetryError> {
         super::check_mark(folder)?;
         Ok(read_json(&folder.join(Files::OUTCOME))?)
     }
@@ -54,7 +54,11 @@ impl Run {
     }
 
     /// Judges the best model once more, on the test chunks, and writes down what came of the run.
-    pub(super) fn outcome(&self, ending: RunEnding, n_steps: u64) -> Result<Outcome, PoetryError> {
+    pub(super) fn outcome(
+        &self,
+        ending: RunEnding,
+        n_steps: u64,
+    ) -> Result<PoetryOutcome, PoetryError> {
         let history = Self::read_history(self.folder.path())?;
         let corpus = &self.corpus;
         let is_over = ending != RunEnding::Interrupted;
@@ -71,7 +75,7 @@ impl Run {
         } else {
             None
         };
-        let outcome = Outcome {
+        let outcome = PoetryOutcome {
             ending,
             n_steps,
             n_epochs: history.len() as u64,

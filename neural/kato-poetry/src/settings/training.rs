@@ -42,7 +42,7 @@ const MAX_WORKERS: usize = 64;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
-pub struct TrainingOptions {
+pub struct PoetryTrainingOptions {
     /// Epochs at most; 100 by default.
     pub epochs: u64,
     /// Chunks of a batch; 32 by default.
@@ -100,7 +100,7 @@ pub struct TrainingOptions {
     pub artifacts: Writing,
 }
 
-impl Default for TrainingOptions {
+impl Default for PoetryTrainingOptions {
     fn default() -> Self {
         let restarts = Schedule::new(CosineRestarts::new(2.5e-4, 10.0));
         let half = Forcing::new(ForcingSettings::Constant { ratio: 0.5 });
@@ -132,7 +132,7 @@ impl Default for TrainingOptions {
     }
 }
 
-impl TrainingOptions {
+impl PoetryTrainingOptions {
     /// Checks the settings.
     ///
     /// # Errors

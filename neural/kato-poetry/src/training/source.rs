@@ -10,14 +10,14 @@ use super::task::TrainingBatch;
 use crate::batch::Batch;
 use crate::chunks::Chunk;
 use crate::error::PoetryError;
-use crate::settings::{Batching, TrainingOptions};
+use crate::settings::{Batching, PoetryTrainingOptions};
 use crate::vectors::WordVectors;
 
 /// Batches of the training chunks.
 pub(crate) struct ChunkBatches<'a> {
     chunks: &'a [Chunk],
     words: &'a WordVectors,
-    options: &'a TrainingOptions,
+    options: &'a PoetryTrainingOptions,
     sampler: Sampler,
 }
 
@@ -26,7 +26,7 @@ impl<'a> ChunkBatches<'a> {
     pub(crate) fn new(
         chunks: &'a [Chunk],
         words: &'a WordVectors,
-        options: &'a TrainingOptions,
+        options: &'a PoetryTrainingOptions,
     ) -> Result<Self, PoetryError> {
         let settings: SamplerSettings = match options.batching {
             Batching::Shuffled => Shuffled::new(options.batch).into(),

@@ -8,7 +8,7 @@ use kato_embeddings::options::OnBadLine;
 use super::{Normal, UnknownWords, VectorOptions, VectorReport, WordVectors, seed_of};
 use crate::error::PoetryError;
 use crate::tokens::Special;
-use crate::vocabulary::Vocabulary;
+use crate::vocabulary::PoemVocabulary;
 
 /// Words without a vector that an error names.
 const N_EXAMPLES: usize = 8;
@@ -17,7 +17,7 @@ const N_EXAMPLES: usize = 8;
 /// case, and else treated as the options say.
 pub(super) fn read(
     path: &Path,
-    vocabulary: &Vocabulary,
+    vocabulary: &PoemVocabulary,
     options: &VectorOptions,
 ) -> Result<(WordVectors, VectorReport), PoetryError> {
     let words = &vocabulary.words()[Special::ALL.len()..];
@@ -52,7 +52,7 @@ pub(super) fn read(
 /// Counts the words without a vector, and refuses too many.
 fn report(
     path: &Path,
-    vocabulary: &Vocabulary,
+    vocabulary: &PoemVocabulary,
     found: &[Option<&[f32]>],
     options: &VectorOptions,
 ) -> Result<VectorReport, PoetryError> {

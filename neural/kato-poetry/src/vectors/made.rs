@@ -5,7 +5,7 @@ use super::svd::{Sparse, largest};
 use super::{VectorOptions, VectorReport, WordVectors};
 use crate::error::PoetryError;
 use crate::tokens::Special;
-use crate::vocabulary::Vocabulary;
+use crate::vocabulary::PoemVocabulary;
 
 /// Root of the mean square of all numbers of the vectors that are made. Losses that are squares
 /// depend on it, and penalties beside them, so it must not depend on the text.
@@ -20,7 +20,7 @@ const MADE_SIZE: f64 = 0.4;
 /// Source: Levy, Goldberg and Dagan, "Improving distributional similarity with lessons learned from
 /// word embeddings", TACL 3, 2015, sections 3.2 and 3.3.
 pub(super) fn make(
-    vocabulary: &Vocabulary,
+    vocabulary: &PoemVocabulary,
     train: &[&[u32]],
     options: &VectorOptions,
 ) -> Result<(WordVectors, VectorReport), PoetryError> {
@@ -68,7 +68,7 @@ fn scaled(rows: &[f64]) -> Vec<f32> {
 }
 
 /// Returns how many words occur in no training poem, and so have zeros.
-fn n_without_neighbours(counted: &Cooccurrence, vocabulary: &Vocabulary) -> usize {
+fn n_without_neighbours(counted: &Cooccurrence, vocabulary: &PoemVocabulary) -> usize {
     let sums = counted.row_sums();
     sums[Special::ALL.len().min(vocabulary.len())..]
         .iter()
@@ -133,9 +133,9 @@ mod tests {
         lines.join("\n")
     }
 
-    fn made(dims: usize) -> (Vocabulary, WordVectors) {
+    fn made(dims: usize) -> (PoemVocabulary, WordVectors) {
         let text = text();
-        let vocabulary = Vocabulary::from_texts([text.as_str()], 1);
+        let vocabulary = PoemVocabulary::from_texts([text.as_str()], 1);
         let ids = vocabulary.encode(&text);
         let options = VectorOptions {
             dims,
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_text_of_nothing_is_refused_with_a_way_out() {
-        let vocabulary = Vocabulary::from_texts([""], 1);
+        let vocabulary = PoemVocabulary::from_texts([""], 1);
         let error = make(&vocabulary, &[], &VectorOptions::default()).unwrap_err();
         assert!(error.to_string().contains("`vectors.file`"));
     }

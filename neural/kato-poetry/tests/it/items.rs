@@ -4,7 +4,7 @@ use std::error::Error;
 
 use kato_gradient::finder::RangeTestSettings;
 use kato_gradient::schedule::{Constant, Schedule};
-use kato_poetry::run::{RunEnding, TrainingEvent, find_rate};
+use kato_poetry::run::{PoetryEvent, RunEnding, find_rate};
 use kato_poetry::settings::DecoderKind;
 use kato_poetry::{Corpus, Run, Settings, Trained, npy};
 
@@ -39,7 +39,7 @@ fn losses_of(settings: &Settings) -> Result<Vec<f64>, Box<dyn Error>> {
     let mut run = begin(&folder.path().join("run"), settings)?;
     let mut losses = Vec::new();
     run.train(&mut |event| {
-        if let TrainingEvent::Step(record) = event {
+        if let PoetryEvent::Step(record) = event {
             losses.push(record.loss);
         }
         true
@@ -132,7 +132,7 @@ fn a_course_holds_what_is_drawn() -> Done {
     let mut told = Vec::new();
     let mut run = run;
     run.train(&mut |event| {
-        if let TrainingEvent::Step(record) = event {
+        if let PoetryEvent::Step(record) = event {
             told.push(record.loss as f32);
         }
         told.len() < 2

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use kato_neural::checkpoint::{CheckpointKind, latest};
 use kato_poetry::poems::{PoemUnit, TextOptions, read_poems};
-use kato_poetry::run::{EpochRecord, Outcome, TrainingEvent};
+use kato_poetry::run::{EpochRecord, PoetryEvent, PoetryOutcome};
 use kato_poetry::{Corpus, Poem, Run, Settings};
 
 /// Returns the file of the sonnets.
@@ -66,10 +66,10 @@ pub(crate) fn begin(folder: &Path, settings: &Settings) -> Result<Run, Box<dyn E
 }
 
 /// Trains until the end, or until so many steps were taken by this call.
-pub(crate) fn train(run: &mut Run, max_steps: u64) -> Result<Outcome, Box<dyn Error>> {
+pub(crate) fn train(run: &mut Run, max_steps: u64) -> Result<PoetryOutcome, Box<dyn Error>> {
     let mut n_steps = 0;
     let outcome = run.train(&mut |event| {
-        n_steps += u64::from(matches!(event, TrainingEvent::Step(_)));
+        n_steps += u64::from(matches!(event, PoetryEvent::Step(_)));
         n_steps < max_steps
     })?;
     Ok(outcome)

@@ -3,15 +3,17 @@
 use std::error::Error;
 use std::fs;
 
-use kato_poetry::Vocabulary;
+use kato_poetry::PoemVocabulary;
 use kato_poetry::vectors::{UnknownWords, VectorOptions, WordVectors};
 
-type Outcome = Result<(), Box<dyn Error>>;
+type PoetryOutcome = Result<(), Box<dyn Error>>;
 
 /// Four words, of which the file below has three, one in lower case only.
 const TEXT: &str = "Sea sea sky sky sky Thee moon";
 
-fn prepare(change: impl FnOnce(&mut VectorOptions)) -> Result<(Vocabulary, WordVectors), String> {
+fn prepare(
+    change: impl FnOnce(&mut VectorOptions),
+) -> Result<(PoemVocabulary, WordVectors), String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let path = folder.path().join("glove.txt");
     fs::write(&path, "sea 1 2\nthee -1 0.5\nsky 0 3\nbad 1\n")
@@ -19,7 +21,7 @@ fn prepare(change: impl FnOnce(&mut VectorOptions)) -> Result<(Vocabulary, WordV
     let mut options = VectorOptions::default();
     options.file = Some(path);
     change(&mut options);
-    let vocabulary = Vocabulary::from_texts([TEXT], options.min_count_in_use());
+    let vocabulary = PoemVocabulary::from_texts([TEXT], options.min_count_in_use());
     let prepared = WordVectors::prepare(&vocabulary, &[], &options);
     prepared
         .map(|(vectors, _)| (vocabulary, vectors))
@@ -27,7 +29,7 @@ fn prepare(change: impl FnOnce(&mut VectorOptions)) -> Result<(Vocabulary, WordV
 }
 
 #[test]
-fn words_have_the_file_s_vectors_and_those_of_their_lower_case() -> Outcome {
+fn words_have_the_file_s_vectors_and_those_of_their_lower_case() -> PoetryOutcome {
     let (vocabulary, vectors) = prepare(|_| {})?;
     let vector = |word: &str| vectors.vector(vocabulary.id(word));
     assert_eq!(vector("sea"), [1.0, 2.0]);
@@ -40,7 +42,7 @@ fn words_have_the_file_s_vectors_and_those_of_their_lower_case() -> Outcome {
 }
 
 #[test]
-fn other_words_are_drawn_zeros_or_the_mean() -> Outcome {
+fn other_words_are_drawn_zeros_or_the_mean() -> PoetryOutcome {
     let of_moon = |change: fn(&mut VectorOptions)| -> Result<Vec<f32>, String> {
         let (vocabulary, vectors) = prepare(change)?;
         Ok(vectors.vector(vocabulary.id("moon")).to_vec())

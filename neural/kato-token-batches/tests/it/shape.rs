@@ -1,6 +1,6 @@
 //! What is in a batch: budgets, order, long and empty documents.
 
-use kato_token_batches::options::{LongDocuments, OnBadDocument, SequenceOrder, TokenBudget};
+use kato_token_batches::options::{BudgetMeasure, LongDocuments, OnBadDocument, SequenceOrder};
 use kato_token_batches::{TokenBatch, TokenBatchOptions};
 use proptest::prelude::*;
 
@@ -38,7 +38,7 @@ fn windows_are_cut_by_length_under_the_budget() {
             vec![vec![1, 4, 7], vec![2, 0], vec![3], vec![5], vec![6]],
         ),
         (
-            options(6).with_budget(TokenBudget::Exact),
+            options(6).with_budget(BudgetMeasure::Exact),
             vec![vec![1, 4, 7, 2], vec![0, 3], vec![5], vec![6]],
         ),
         (
@@ -200,7 +200,7 @@ proptest! {
         by_length in any::<bool>(),
         seed in proptest::option::of(any::<u64>()),
     ) {
-        let budget = if exact { TokenBudget::Exact } else { TokenBudget::Padded };
+        let budget = if exact { BudgetMeasure::Exact } else { BudgetMeasure::Padded };
         let order = if by_length { SequenceOrder::ByLength } else { SequenceOrder::AsRead };
         let mut options = options(max_tokens)
             .with_max_sequence_tokens(sequence_tokens.min(max_tokens))

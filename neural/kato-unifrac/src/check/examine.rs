@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::quality::RandomState;
 
 use super::finding::N_EXAMPLES;
-use super::{Check, Finding, FindingKind};
+use super::{Check, CheckFinding, FindingKind};
 use crate::table::Table;
 use crate::tree::Tree;
 
@@ -20,14 +20,14 @@ pub(crate) struct Matched {
 
 /// Findings being collected.
 #[derive(Default)]
-struct Findings(Vec<Finding>);
+struct Findings(Vec<CheckFinding>);
 
 impl Findings {
     /// Adds one more of a kind; the name is only made where it will be shown.
     fn add(&mut self, kind: FindingKind, name: impl FnOnce() -> Option<String>) {
         let known = self.0.iter().position(|finding| finding.kind == kind);
         let i = known.unwrap_or_else(|| {
-            self.0.push(Finding {
+            self.0.push(CheckFinding {
                 kind,
                 n: 0,
                 examples: Vec::new(),

@@ -10,7 +10,7 @@ pub(super) const N_EXAMPLES: usize = 10;
 /// One thing that was found, with how often.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Finding {
+pub struct CheckFinding {
     /// What was found.
     pub kind: FindingKind,
     /// How often; at least 1.
@@ -181,7 +181,7 @@ impl FindingKind {
     }
 }
 
-impl Finding {
+impl CheckFinding {
     /// Tells whether distances can be computed in spite of it.
     #[must_use]
     pub const fn passes(&self, options: MatchOptions) -> bool {
@@ -199,7 +199,7 @@ impl Finding {
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for CheckFinding {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (one, several) = self.kind.words();
         if self.kind.severity() == Severity::Note {

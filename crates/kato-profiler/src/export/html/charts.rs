@@ -1,7 +1,7 @@
 //! The charts of the page.
 
 use kato_report::figures::{bytes, count, percent, three_digits};
-use kato_report::{Axis, Cell, Chart, Color, HeatMap, Page, Picture, Shape, Span};
+use kato_report::{Axis, Cell, Chart, ChartSpan, Color, HeatMap, Page, Picture, Shape};
 
 use crate::point::{StageTimes, TimelinePoint};
 use crate::summary::ProfilingSummary;
@@ -135,9 +135,9 @@ pub(super) fn all(page: &mut Page, summary: &ProfilingSummary) {
 fn stepped<'a>(
     title: &str,
     format: fn(f64) -> String,
-    curves: impl Iterator<Item = (&'a str, Vec<Span>)>,
+    curves: impl Iterator<Item = (&'a str, Vec<ChartSpan>)>,
 ) -> Option<Picture> {
-    let is_known = |spans: &[Span]| spans.iter().any(|span| span.value.is_some());
+    let is_known = |spans: &[ChartSpan]| spans.iter().any(|span| span.value.is_some());
     let mut known = curves
         .enumerate()
         .filter(|(_, (_, spans))| is_known(spans))
@@ -151,10 +151,13 @@ fn stepped<'a>(
 }
 
 /// Returns a value over the stretches of the points.
-fn spans(points: &[TimelinePoint], value: impl Fn(&TimelinePoint) -> Option<f64>) -> Vec<Span> {
+fn spans(
+    points: &[TimelinePoint],
+    value: impl Fn(&TimelinePoint) -> Option<f64>,
+) -> Vec<ChartSpan> {
     let points = points.iter();
     points
-        .map(|point| Span {
+        .map(|point| ChartSpan {
             start: point.start_seconds,
             end: point.start_seconds + point.seconds,
             value: value(point),
@@ -174,7 +177,7 @@ fn stage_times(points: &[TimelinePoint], at: usize, name: &str) -> Picture {
         };
         (state, color, spans(points, share))
     });
-    let occurs = |spans: &[Span]| spans.iter().any(|span| span.value.is_some_and(|v| v > 0.0));
+    let occurs = |spans: &[ChartSpan]| spans.iter().any(|span| span.value.is_some_and(|v| v > 0.0));
     shares
         .into_iter()
         // States that do not occur would only lengthen the legend.

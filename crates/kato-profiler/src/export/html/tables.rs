@@ -1,7 +1,7 @@
 //! The tables of the page.
 
 use kato_report::figures::{self, bytes, count, percent, three_digits};
-use kato_report::{Cell, Page, Table};
+use kato_report::{Cell, Page, PageTable};
 
 use super::charts::{STATES, bar};
 use crate::summary::{LatencySummary, ProfilingSummary};
@@ -17,7 +17,7 @@ pub(super) fn stages(page: &mut Page, summary: &ProfilingSummary) {
     if used.peek().is_none() {
         return;
     }
-    let mut table = Table::new([
+    let mut table = PageTable::new([
         "stage",
         "time by state",
         "used",
@@ -65,7 +65,7 @@ pub(super) fn rest(page: &mut Page, summary: &ProfilingSummary) {
         queues(page, summary);
     }
     page.heading("Process and machine");
-    let mut table = Table::new(["figure", "value"]);
+    let mut table = PageTable::new(["figure", "value"]);
     // What could not be read has no row.
     for (name, value) in process(summary).into_iter().chain(machine(summary)) {
         if let Some(value) = value {
@@ -77,7 +77,7 @@ pub(super) fn rest(page: &mut Page, summary: &ProfilingSummary) {
 
 fn nodes(page: &mut Page, summary: &ProfilingSummary) {
     let columns = ["node", "learned", "learned / s"];
-    let mut table = Table::new(columns.into_iter().chain(LATENCY));
+    let mut table = PageTable::new(columns.into_iter().chain(LATENCY));
     for node in &summary.nodes {
         let rate = [count(node.learned as f64), count(node.learned_per_second)];
         table.row(&node.name, rate.into_iter().chain(latency(node.latency)));
@@ -88,7 +88,7 @@ fn nodes(page: &mut Page, summary: &ProfilingSummary) {
 
 fn round_trips(page: &mut Page, summary: &ProfilingSummary) {
     let columns = ["peer", "failed", "answered / s", "in flight", "answered"];
-    let mut table = Table::new(columns.into_iter().chain(LATENCY.into_iter().skip(1)));
+    let mut table = PageTable::new(columns.into_iter().chain(LATENCY.into_iter().skip(1)));
     for calls in &summary.calls {
         let rate = [
             count(calls.failed as f64),
@@ -109,7 +109,7 @@ fn round_trips(page: &mut Page, summary: &ProfilingSummary) {
 }
 
 fn queues(page: &mut Page, summary: &ProfilingSummary) {
-    let mut table = Table::new(["queue", "capacity", "mean length", "longest"]);
+    let mut table = PageTable::new(["queue", "capacity", "mean length", "longest"]);
     for queue in &summary.queues {
         table.row(
             &queue.name,
