@@ -395,10 +395,10 @@ fn parquet_is_refused_by_name_and_by_content_where_it_is_not_built_in() {
     let rows = b"PAR1\x15\x04 and so on PAR1";
     let open = |path: &std::path::Path| builder().with_input(path);
     let refused = [
-        open(&folder.write("a.parquet", &rows)),
-        open(&folder.write("folder/b.parquet", &rows)),
+        open(&folder.write("a.parquet", rows)),
+        open(&folder.write("folder/b.parquet", rows)),
         open(&folder.at("folder")),
-        open(&folder.write("rows", &rows)),
+        open(&folder.write("rows", rows)),
         open(&folder.write("c.txt", "text")).with_format(Format::Parquet),
         builder().with_reader("d.parquet", std::io::empty()),
     ];
