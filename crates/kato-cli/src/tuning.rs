@@ -117,7 +117,7 @@ impl View for Tuning {
             "levels, workers, memory",
             "share",
             "",
-            "samples/s",
+            "documents/s",
             "bits",
             "coverage",
             "MB",

@@ -20,6 +20,7 @@ use crate::exit::exit_code;
 use crate::inspect::show;
 use crate::patience::patiently;
 use crate::runs::{Deleted, Exported, RunList, RunView, confirm, runs_in};
+use crate::writable::check_file;
 
 /// Manages training runs: lists, shows, renames, clones, exports, imports and deletes them.
 ///
@@ -148,6 +149,10 @@ fn run(args: &Args) -> Result<()> {
             show(&RunView(ask(args, |runs| runs.clone_run(run, name))?), json)
         }
         Command::Export { run, out } => {
+            // Else the error would name a directory beside it, which nobody has asked for.
+            if !out.exists() {
+                check_file("OUT", out)?;
+            }
             let archive = ask(args, |runs| runs.export(run, out))?;
             show(&Exported::of(&archive), json)
         }
