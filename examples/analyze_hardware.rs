@@ -1,6 +1,6 @@
 //! Finds out what this machine can do, and what a training on it will be bounded by.
 //!
-//! Run, while nothing else does: `cargo run --release --example analyze_hardware --features
+//! Run, while nothing else does: `cargo run --release -p kato-examples --example analyze_hardware --features
 //! hardware -- /data`
 
 use std::io::Write;

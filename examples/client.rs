@@ -1,8 +1,8 @@
 //! Uses a node of a KATO server, one of ours or a stock one: observes, learns, predicts, and says what
 //! became of a call that failed.
 //!
-//! Run, beside `cargo run --release --example serve --features server`:
-//! `cargo run --release --example client --features client -- http://127.0.0.1:8000 my_node`
+//! Run, beside `cargo run --release -p kato-examples --example serve --features server`:
+//! `cargo run --release -p kato-examples --example client --features client -- http://127.0.0.1:8000 my_node`
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
 //! Tells errors apart by their kinds, without reading their texts.
 //!
-//! Run: `cargo run --release --example errors`
+//! Run: `cargo run --release -p kato-examples --example errors`
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
 //! Estimates what a run will store from a look at some of its documents.
 //!
-//! Run: `cargo run --release --example estimate_storage --features estimate -- corpus.jsonl
+//! Run: `cargo run --release -p kato-examples --example estimate_storage --features estimate -- corpus.jsonl
 //! 100000`
 
 use std::io::Write;

@@ -1,7 +1,7 @@
 //! Trains on a part of a corpus, and asks about the documents that were held out: what is recognised, what
 //! is expected next, and how many bits a token costs.
 //!
-//! Run: `cargo run --release --example evaluate --features evaluate -- corpus.jsonl`
+//! Run: `cargo run --release -p kato-examples --example evaluate --features evaluate -- corpus.jsonl`
 
 use std::io::Write;
 use std::ops::ControlFlow;

@@ -1,6 +1,6 @@
 //! Continues a text from a knowledge base, and says which pattern every piece is from.
 //!
-//! Run: `cargo run --release --example generate -- "kato-rs learns" kato-kb`
+//! Run: `cargo run --release -p kato-examples --example generate -- "kato-rs learns" kato-kb`
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
 //! Lists the most frequent patterns of each level of a knowledge base, as text.
 //!
-//! Run: `cargo run --release --example inspect -- kato-kb`
+//! Run: `cargo run --release -p kato-examples --example inspect -- kato-kb`
 
 use std::cmp::Reverse;
 use std::io::Write;

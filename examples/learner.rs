@@ -1,7 +1,7 @@
 //! Uses the learner alone, without a store or a thread: what a text leads to, with metadata, and with
 //! emotives that a program adds.
 //!
-//! Run: `cargo run --release --example learner -- "The cat sat on the mat, and the dog lay there."`
+//! Run: `cargo run --release -p kato-examples --example learner -- "The cat sat on the mat, and the dog lay there."`
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
 //! A service that answers while it learns: questions and lessons over HTTP, a commit every second.
 //!
-//! Run: `cargo run --release --example learning_service --features service -- kb 127.0.0.1:8080`,
+//! Run: `cargo run --release -p kato-examples --example learning_service --features service -- kb 127.0.0.1:8080`,
 //! `curl -d 'the cat sleeps on the mat' localhost:8080/learn`, `curl -d 'the cat' localhost:8080/ask`
 
 use axum::{Router, extract::State, http::StatusCode, routing};

@@ -1,7 +1,7 @@
 //! Reads documents without learning them: in shuffled order, in shards, past records that cannot be read, and
 //! on from a position that was written down.
 //!
-//! Run: `cargo run --release --example loader -- corpus.jsonl`
+//! Run: `cargo run --release -p kato-examples --example loader -- corpus.jsonl`
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

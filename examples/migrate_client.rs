@@ -1,7 +1,7 @@
 //! Moves a client of KATO 3.10 to 6.3: each step is written so that servers of both are understood.
 //!
-//! Run, beside `cargo run --release --example serve --features server`:
-//! `cargo run --release --example migrate_client --features client -- http://127.0.0.1:8000 my_node`
+//! Run, beside `cargo run --release -p kato-examples --example serve --features server`:
+//! `cargo run --release -p kato-examples --example migrate_client --features client -- http://127.0.0.1:8000 my_node`
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
 //! Asks a knowledge base which token comes next, with which probability, and why.
 //!
-//! Run: `cargo run --release --example next -- "Everything that" kato-kb`
+//! Run: `cargo run --release -p kato-examples --example next -- "Everything that" kato-kb`
 
 use std::io::Write;
 use std::process::ExitCode;

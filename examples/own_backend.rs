@@ -1,6 +1,6 @@
 //! Trains into a backend of one's own: here one that counts the learn calls of the lowest level.
 //!
-//! Run: `cargo run --release --example own_backend`
+//! Run: `cargo run --release -p kato-examples --example own_backend`
 
 use std::io::Write;
 use std::process::ExitCode;

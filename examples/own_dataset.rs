@@ -1,7 +1,7 @@
 //! Trains on documents that are no files: those of an iterator, and those of a source of one's own, which
 //! is shuffled and gone on with like a file.
 //!
-//! Run: `cargo run --release --example own_dataset`
+//! Run: `cargo run --release -p kato-examples --example own_dataset`
 
 use std::io::{self, Write};
 use std::ops::Range;

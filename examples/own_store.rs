@@ -1,6 +1,6 @@
 //! Trains into a store of one's own: here one in memory that reports its commits.
 //!
-//! Run: `cargo run --release --example own_store`
+//! Run: `cargo run --release -p kato-examples --example own_store`
 
 use std::io::{self, Write};
 use std::process::ExitCode;

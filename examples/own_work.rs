@@ -1,7 +1,7 @@
 //! Does work of one's own on the documents of a corpus, in place of learning them: here words are counted, on all
 //! cores, stopped in the middle, and gone on with exactly there.
 //!
-//! Run: `cargo run --release --example own_work`
+//! Run: `cargo run --release -p kato-examples --example own_work`
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};

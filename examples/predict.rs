@@ -1,6 +1,6 @@
 //! Asks every level of a knowledge base what a text resembles, and what would come next.
 //!
-//! Run: `cargo run --release --example predict -- "Everything that" kato-kb`
+//! Run: `cargo run --release -p kato-examples --example predict -- "Everything that" kato-kb`
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
 //! Watches a training and says what bounds it, with a page of charts.
 //!
-//! Run: `cargo run --release --example profile --features profile -- corpus.jsonl profile.html`
+//! Run: `cargo run --release -p kato-examples --example profile --features profile -- corpus.jsonl profile.html`
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -1,7 +1,7 @@
 //! Stops a training in the middle, more than once, goes on each time, and compares the result with that of
 //! an undisturbed one.
 //!
-//! Run: `cargo run --release --example resume -- corpus.jsonl`
+//! Run: `cargo run --release -p kato-examples --example resume -- corpus.jsonl`
 
 use std::io::Write;
 use std::path::Path;

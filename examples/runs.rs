@@ -1,6 +1,6 @@
 //! Manages the runs of a folder: trains one, lists, clones, renames, exports, imports and deletes.
 //!
-//! Run: `cargo run --release --example runs -- corpus.jsonl my-runs`
+//! Run: `cargo run --release -p kato-examples --example runs -- corpus.jsonl my-runs`
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! Serves a directory of knowledge over KATO's HTTP API, until Ctrl-C.
 //!
-//! Run: `cargo run --release --example serve --features server -- ./knowledge 127.0.0.1:8000`
+//! Run: `cargo run --release -p kato-examples --example serve --features server -- ./knowledge 127.0.0.1:8000`
 
 use std::io::Write;
 use std::net::SocketAddr;

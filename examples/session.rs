@@ -1,7 +1,7 @@
 //! Uses KATO in process, without text, store or server: a node that observes, learns and predicts, with
 //! events of several symbols, emotives and metadata.
 //!
-//! Run: `cargo run --release --example session -- "red light,stop" "green light,go"`
+//! Run: `cargo run --release -p kato-examples --example session -- "red light,stop" "green light,go"`
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -1,8 +1,8 @@
 //! Trains a hierarchy from text into a knowledge base, or goes on where that was stopped.
 //!
 //! ```text
-//! cargo run --release --example train                          # this repository's text, into kato-kb
-//! cargo run --release --example train -- corpus.jsonl my-kb    # your own
+//! cargo run --release -p kato-examples --example train                          # this repository's text, into kato-kb
+//! cargo run --release -p kato-examples --example train -- corpus.jsonl my-kb    # your own
 //! ```
 
 use std::io::Write;

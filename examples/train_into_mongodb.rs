@@ -1,6 +1,6 @@
 //! Trains into a MongoDB, in the layout that KATO reads.
 //!
-//! Run: `cargo run --release --example train_into_mongodb --features mongodb --
+//! Run: `cargo run --release -p kato-examples --example train_into_mongodb --features mongodb --
 //! mongodb://127.0.0.1:27017 my_run corpus.jsonl`
 
 use std::io::{Write, stderr};

@@ -1,8 +1,9 @@
 //! Trains the nodes of a KATO server, one of ours or a stock one: every document counts once,
 //! whatever dies when.
 //!
-//! Run, beside `cargo run --release --example serve --features server`:
-//! `cargo run --release --example train_over_http --features client -- http://127.0.0.1:8000 my_run corpus.jsonl`
+//! Run, beside `cargo run --release -p kato-examples --example serve --features server`:
+//! `cargo run --release -p kato-examples --example train_over_http --features client --
+//! http://127.0.0.1:8000 my_run corpus.jsonl`
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -2,7 +2,8 @@
 //! held out. Bound by the predictions of each level. The peers: the head, which continues and scores the
 //! same texts by counts, without a search.
 //!
-//! Prompts are others in every iteration. The number of patterns is printed.
+//! Prompts are others in every iteration, and several, as one takes many times as long as another. The number
+//! of patterns is printed.
 #![expect(clippy::print_stderr, reason = "a bench reports to its user")]
 
 use std::hint::black_box;
@@ -10,7 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use kato_benches::Knowledge;
+use kato_benches::{Knowledge, sized};
 use kato_engine::Engine;
 use kato_evaluation::{Corpora, EvaluationOptions, evaluate};
 use kato_hierarchy::head::WriteOptions;
@@ -18,6 +19,8 @@ use kato_hierarchy::{ActivationOptions, GenerationOptions, HeadOptions, Hierarch
 use kato_store::{EmbeddedStore, PatternStore};
 use kato_tokenizer::gpt2;
 
+/// Prompts of an iteration.
+const N_PROMPTS: u64 = 20;
 /// Characters of a prompt.
 const PROMPT: usize = 60;
 /// Tokens that are generated.
@@ -42,30 +45,37 @@ fn hierarchy(c: &mut Criterion) {
         .iter()
         .map(|text| text.chars().take(PROMPT).collect())
         .collect();
+    let n_prompts = sized(N_PROMPTS);
     let mut next = prompts.iter().cycle();
-    let mut prompt = || next.next().expect("there are held-out documents").as_str();
+    let mut each_prompt = |ask: &dyn Fn(&str)| {
+        let prompts = next.by_ref().take(n_prompts as usize);
+        prompts.for_each(|prompt| ask(prompt));
+    };
 
     let mut group = c.benchmark_group("hierarchy");
     group.sample_size(10);
-    group.throughput(Throughput::Elements(1));
-    group.bench_function("activate", |b| {
-        b.iter(|| hierarchy.activate(prompt(), &ActivationOptions::default()));
-    });
+    group.throughput(Throughput::Elements(n_prompts));
+    let options = ActivationOptions::default();
+    let activate = |prompt: &str| {
+        black_box(hierarchy.activate(prompt, &options)).expect("it can be read");
+    };
+    group.bench_function("activate", |b| b.iter(|| each_prompt(&activate)));
     let options = GenerationOptions::default().with_max_tokens(N_TOKENS);
-    group.bench_function("generate", |b| {
-        b.iter(|| {
-            hierarchy
-                .generate(prompt(), &options)
-                .expect("it can be read")
-        });
-    });
+    let generate = |prompt: &str| {
+        black_box(hierarchy.generate(prompt, &options)).expect("it can be read");
+    };
+    group.bench_function("generate", |b| b.iter(|| each_prompt(&generate)));
     let head = hierarchy
         .head(HeadOptions::default())
         .expect("it can be read");
     let written = WriteOptions::default().with_max_tokens(N_TOKENS);
+    let write = |prompt: &str| {
+        black_box(head.write(prompt, &written)).expect("it can be read");
+    };
     group.bench_function("peer of generate: the head", |b| {
-        b.iter(|| head.write(prompt(), &written).expect("it can be read"));
+        b.iter(|| each_prompt(&write));
     });
+    group.throughput(Throughput::Elements(1));
     let highest = hierarchy.nodes().len() - 1;
     let names: Vec<_> = store
         .scan_frequencies(highest)
@@ -80,6 +90,7 @@ fn hierarchy(c: &mut Criterion) {
     let mut options = EvaluationOptions::default();
     options.max_documents = Some(N_DOCUMENTS);
     options.max_questions = N_QUESTIONS;
+    group.throughput(Throughput::Elements(N_DOCUMENTS));
     let corpora = Corpora::new(|| knowledge.trained(), || knowledge.held_out());
     group.bench_function("evaluate", |b| {
         b.iter(|| {

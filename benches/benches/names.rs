@@ -49,7 +49,7 @@ fn names(c: &mut Criterion) {
 
     let mut group = c.benchmark_group("names");
     group.throughput(hashed(token_blocks));
-    group.bench_function("name_of_ids/5 tokens", |b| {
+    group.bench_function("name_of_ids, 5 tokens", |b| {
         b.iter(|| {
             for chunk in &chunks {
                 black_box(name_of_ids(&table, chunk, &mut scratch).expect("ids of the vocabulary"));
@@ -60,7 +60,7 @@ fn names(c: &mut Criterion) {
         b.iter(|| compress(&chunks, token_blocks))
     });
     group.throughput(hashed(name_blocks));
-    group.bench_function("name_of_names/7 children", |b| {
+    group.bench_function("name_of_names, 7 children", |b| {
         b.iter(|| {
             for start in 0..N_NAMES {
                 // Neighbours overlap, so that every call has children of its own without more of

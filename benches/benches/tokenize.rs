@@ -35,14 +35,14 @@ fn tokenize(c: &mut Criterion) {
     let elements = encode(&tokenizer, &pieces(&first), &mut ids);
     assert_eq!(elements, peer_encode(&pieces(&first)));
     group.throughput(throughput(elements, &first));
-    group.bench_function("made text, new each time/gpt2", |b| {
+    group.bench_function("made text, new each time", |b| {
         b.iter_batched(
             &mut next,
             |text| black_box(encode(&tokenizer, &pieces(&text), &mut ids)),
             BatchSize::PerIteration,
         );
     });
-    group.bench_function("made text, new each time/peer: tiktoken", |b| {
+    group.bench_function("peer of made text: tiktoken", |b| {
         b.iter_batched(
             &mut next,
             |text| black_box(peer_encode(&pieces(&text))),
@@ -54,10 +54,10 @@ fn tokenize(c: &mut Criterion) {
     let pieces = pieces(beginning(&sample, sized(TEXT_BYTES)));
     let elements = encode(&tokenizer, &pieces, &mut ids);
     group.throughput(throughput(elements, &pieces.concat()));
-    group.bench_function("sample, its words met before/gpt2", |b| {
+    group.bench_function("sample, its words met before", |b| {
         b.iter(|| black_box(encode(&tokenizer, &pieces, &mut ids)));
     });
-    group.bench_function("sample, its words met before/peer: tiktoken", |b| {
+    group.bench_function("peer of sample: tiktoken", |b| {
         b.iter(|| black_box(peer_encode(&pieces)));
     });
     group.finish();

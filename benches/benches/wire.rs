@@ -63,7 +63,7 @@ fn both_ways<T: Serialize + DeserializeOwned>(c: &mut Criterion, name: &str, val
         b.iter(|| serde_json::from_slice::<T>(black_box(&text)).expect("JSON"));
     });
     // Reading every character, and making nothing of it.
-    group.bench_function(format!("limit: check {name}"), |b| {
+    group.bench_function(format!("limit of decode {name}: check it"), |b| {
         b.iter(|| serde_json::from_slice::<IgnoredAny>(black_box(&text)).expect("JSON"));
     });
     group.finish();
@@ -82,7 +82,7 @@ fn wire(c: &mut Criterion) {
                 .expect("JSON")
         });
     });
-    group.bench_function("limit: check 100 predictions", |b| {
+    group.bench_function("limit of decode 100 predictions: check them", |b| {
         b.iter(|| serde_json::from_str::<IgnoredAny>(black_box(&text)).expect("JSON"));
     });
     group.finish();

@@ -2,8 +2,8 @@
 //!
 //! # Overview
 //!
-//! [`Advice`] is what errors return; [`in_words`] puts a program's names into any text. An
-//! [`ErrorClass`] is what a caller can do without reading any, and an [`ErrorKind`] what has happened. With
+//! [`Advice`] is what errors return; [`in_words`] puts a program's names into any text, and [`counted`] a number
+//! with its noun. An [`ErrorClass`] is what a caller can do without reading any, and an [`ErrorKind`] what has happened. With
 //! the feature `retry`, `retry` says whether to try again, and after how long.
 
 mod class;
@@ -86,6 +86,28 @@ pub fn in_words<'a>(text: &str, option: impl Fn(&str) -> Option<&'a str>) -> Str
     words
 }
 
+/// Counts things in words: `1 document`, `1,200 documents`.
+#[must_use]
+pub fn counted(count: impl TryInto<u64>, one: &str) -> String {
+    match count.try_into().unwrap_or(u64::MAX) {
+        1 => format!("1 {one}"),
+        count => format!("{} {one}s", grouped(count)),
+    }
+}
+
+/// Returns the digits of a number in groups of three.
+fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// Returns what stands in backticks.
 fn quoted(text: &'static str) -> impl Iterator<Item = &'static str> {
     text.split('`').skip(1).step_by(2)
@@ -128,6 +150,20 @@ mod tests {
         assert_eq!(advice.settings().collect::<Vec<_>>(), ["a", "A::B", "x"]);
         assert_eq!(Advice::new(&["do `x`"]).in_words(option), None);
         assert_eq!(Advice::new(&["do"]).to_string(), "do");
+    }
+
+    #[test]
+    fn one_thing_is_not_several() {
+        for (count, words) in [
+            (0, "0 learn calls"),
+            (1, "1 learn call"),
+            (999, "999 learn calls"),
+            (1_200, "1,200 learn calls"),
+            (10_020_300, "10,020,300 learn calls"),
+        ] {
+            assert_eq!(counted(count, "learn call"), words);
+        }
+        assert_eq!(counted(-1, "byte"), counted(u64::MAX, "byte"));
     }
 
     #[test]

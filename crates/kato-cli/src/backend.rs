@@ -50,7 +50,8 @@ impl FromStr for Backend {
             Some(("kato", url)) if url.starts_with("http://") || url.starts_with("https://") => {
                 Ok(Self::Kato(url.to_owned()))
             }
-            Some(("embedded", dir)) => not_empty(dir)
+            // An address would become a directory `https:`.
+            Some(("embedded", dir)) if !dir.contains("://") => not_empty(dir)
                 .map(|dir| Self::Embedded(dir.into()))
                 .ok_or(InvalidBackend),
             _ => Err(InvalidBackend),
@@ -167,6 +168,7 @@ mod tests {
             "",
             "my-kb",
             "embedded:",
+            "embedded:https://host/kb",
             "kato:",
             "kato:host:80",
             "mongodb:",

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use indicatif::HumanCount;
+pub(crate) use kato_advice::counted;
 
 /// Parses a share of more than nothing and less than all.
 ///
@@ -65,14 +65,6 @@ pub(crate) fn chunk_size(text: &str) -> Result<usize, String> {
     within(text, 2..=10_000)
 }
 
-/// Counts things in words: `1 document`, `1,200 documents`.
-pub(crate) fn counted(count: impl TryInto<u64>, one: &str) -> String {
-    match count.try_into().unwrap_or(u64::MAX) {
-        1 => format!("1 {one}"),
-        count => format!("{} {one}s", HumanCount(count)),
-    }
-}
-
 /// Parses a number that lies in a range.
 fn within(text: &str, range: RangeInclusive<usize>) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| range.contains(number));
@@ -87,13 +79,6 @@ fn told(least: impl Display, most: impl Display) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn one_thing_is_not_several() {
-        assert_eq!(counted(1_usize, "document"), "1 document");
-        assert_eq!(counted(0_u64, "document"), "0 documents");
-        assert_eq!(counted(1_200_u32, "learn call"), "1,200 learn calls");
-    }
 
     #[test]
     fn only_what_lies_within_is_taken() {

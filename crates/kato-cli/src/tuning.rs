@@ -118,7 +118,7 @@ impl View for Tuning {
             "levels, workers, memory",
             "share",
             "",
-            "samples/s",
+            "documents/s",
             "bits",
             "coverage",
             "MB",

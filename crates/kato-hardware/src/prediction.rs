@@ -5,6 +5,7 @@ mod workload;
 
 use std::fmt;
 
+use kato_advice::counted;
 use serde::{Deserialize, Serialize};
 
 use crate::figure::Finding;
@@ -151,14 +152,14 @@ impl fmt::Display for SpeedForecast {
         let work = &self.workload;
         writeln!(
             f,
-            "{} samples of {} tokens, {} levels of {}, {}",
-            work.dataset_size,
-            work.tokens_per_sample,
-            work.num_nodes,
+            "{} of {}, {} of {}, {}",
+            counted(work.dataset_size, "document"),
+            counted(work.tokens_per_sample, "token"),
+            counted(work.num_nodes, "level"),
             work.chunk_size,
             work.backend
         )?;
-        writeln!(f, "  samples a second: {}", self.samples_per_second)?;
+        writeln!(f, "  documents a second: {}", self.samples_per_second)?;
         writeln!(f, "  seconds in all: {}", self.seconds)?;
         match &self.bottleneck {
             Finding::Known(resource) => {
@@ -169,7 +170,7 @@ impl fmt::Display for SpeedForecast {
         for demand in &self.demands {
             writeln!(
                 f,
-                "    {:<20} {:>10.1} µs a sample, {:>3.0} % busy",
+                "    {:<20} {:>10.1} µs a document, {:>3.0} % busy",
                 demand.resource,
                 demand.seconds_per_sample * 1e6,
                 demand.utilization * 100.0

@@ -5,7 +5,7 @@ mod fault;
 use std::error::Error;
 use std::fmt;
 
-use kato_advice::{Advice, ErrorKind};
+use kato_advice::{Advice, ErrorKind, counted};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::fault::Fault;
@@ -349,7 +349,7 @@ impl fmt::Display for BadRecord {
         write!(f, ": {}", self.reason)?;
         match self.lost {
             SkippedExtent::Record => Ok(()),
-            SkippedExtent::Records(n) => write!(f, " ({n} records lost)"),
+            SkippedExtent::Records(n) => write!(f, " ({} lost)", counted(n, "record")),
             SkippedExtent::RestOfFile => f.write_str(" (rest of the file lost)"),
             SkippedExtent::RestOfBlock => f.write_str(" (rest of the block lost)"),
         }

@@ -136,7 +136,10 @@ impl LearnCallModel {
             }
         }
         Err(PlanError::TooLittle {
-            reason: format!("{} runs are recorded, and three are needed", runs.len()),
+            reason: format!(
+                "three recorded runs are needed, and the number of them is {}",
+                runs.len()
+            ),
         })
     }
 

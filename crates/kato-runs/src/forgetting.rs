@@ -193,7 +193,8 @@ fn check(was: &Checkpoint, configuration: &RunConfiguration) -> Result<(), RunsE
     let skipped = failures.refused + failures.worker_died;
     if skipped > 0 {
         return Err(refused(format!(
-            "{skipped} documents were skipped in the training, and it does not know which"
+            "the training skipped {}, and does not know which",
+            kato_advice::counted(skipped, "document")
         )));
     }
     Ok(())

@@ -86,7 +86,7 @@ pub enum TrainError {
     #[error(transparent)]
     Retired(RetiredPattern),
     /// More documents and records failed than the policy allows.
-    #[error("{failures} documents and records failed and {most} may")]
+    #[error("documents and records that failed: {failures}, and {most} may")]
     TooManyFailures {
         /// Documents that failed in this session.
         failures: u64,

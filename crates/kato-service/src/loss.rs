@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use kato_advice::counted;
+
 use crate::ServiceError;
 
 /// Name of the file in the service's directory that lists what was lost.
@@ -29,9 +31,10 @@ pub enum Loss {
     },
     /// The journal ends before the last write that was acknowledged.
     #[error(
-        "the journal {} ends too early: {}, {bytes} bytes of an unfinished write were cut off{}",
+        "the journal {} ends too early: it lacks {}, and opening it cut off {} of an unfinished write{}",
         path.display(),
-        counted(*writes, "acknowledged write is not in it", "acknowledged writes are not in it"),
+        counted(*writes, "acknowledged write"),
+        counted(*bytes, "byte"),
         match were_flushed {
             true => "; some had been on the disk",
             false => "; all had been handed to the operating system and not to the disk, as `Durability` tells",
@@ -100,21 +103,13 @@ pub enum Loss {
         reason: String,
     },
     /// Losses that earlier starts found, or that this copy was made with.
-    #[error("{} lists {} that earlier starts found, or that this copy was made with; remove it once that is dealt with", path.display(), counted(*count, "loss", "losses"))]
+    #[error("{} has {} of losses that earlier starts found, or that this copy was made with; remove it once that is dealt with", path.display(), counted(*count, "line"))]
     Earlier {
         /// The list.
         path: PathBuf,
         /// Its lines.
         count: u64,
     },
-}
-
-/// Returns a number with its noun.
-fn counted(count: u64, one: &str, several: &str) -> String {
-    match count {
-        1 => format!("1 {one}"),
-        count => format!("{count} {several}"),
-    }
 }
 
 impl Loss {
@@ -124,12 +119,9 @@ impl Loss {
         match self {
             Self::Journal { .. } => "A part of the journal was gone or damaged".to_owned(),
             Self::Tail { writes, bytes, .. } => format!(
-                "The journal ended too early: {}, {bytes} bytes were cut off",
-                counted(
-                    *writes,
-                    "acknowledged write is lost",
-                    "acknowledged writes are lost"
-                )
+                "The journal ended too early: it lacks {}, and opening it cut off {} of an unfinished write",
+                counted(*writes, "acknowledged write"),
+                counted(*bytes, "byte")
             ),
             Self::Unwitnessed { .. } => {
                 "Nothing tells whether the journal is the one that was there before".to_owned()
@@ -140,8 +132,7 @@ impl Loss {
             Self::Lessons { .. } => "Lessons of a node are missing".to_owned(),
             Self::NotCopied { .. } => "A node could not be copied as a whole".to_owned(),
             Self::Earlier { count, .. } => format!(
-                "{} when the server was started before, or when the copy was made that it was started on",
-                counted(*count, "loss was found", "losses were found")
+                "Losses found when the server was started before, or when the copy was made that it was started on: {count}"
             ),
         }
     }

@@ -3,7 +3,8 @@
 use std::io::{Write, stderr};
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
+use kato_advice::counted;
 use kato_scheduler::TrainingEvent;
 use kato_scheduler::event::Progress;
 
@@ -46,16 +47,16 @@ impl ProgressReporter {
     }
 
     fn show_progress(&mut self, progress: &Progress) {
-        let documents = HumanCount(progress.documents);
+        let documents = counted(progress.documents, "document");
         if let Some(bar) = &self.bar {
             bar.set_length(progress.total_bytes.unwrap_or(0));
             bar.set_position(progress.bytes_read);
-            bar.set_message(format!("{documents} documents"));
+            bar.set_message(documents);
         } else if self.last_line.elapsed() >= INTERVAL {
             self.last_line = Instant::now();
             let seconds = progress.elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
             let rate = progress.session_tokens as f64 / seconds;
-            self.line(&format!("{documents} documents, {rate:.0} tokens/s"));
+            self.line(&format!("{documents}, {rate:.0} tokens/s"));
         }
     }
 

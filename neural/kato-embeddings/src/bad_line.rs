@@ -91,7 +91,10 @@ impl fmt::Display for BadLineReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::FieldCount { found, expected } => {
-                write!(f, "{found} numbers where a vector has {expected}")
+                write!(
+                    f,
+                    "a vector has a length of {expected} here, and this line one of {found}"
+                )
             }
             Self::NotNumber { field } => write!(f, "`{field}` is not a number"),
             Self::NotFinite { field } => write!(f, "`{field}` is not a finite number"),

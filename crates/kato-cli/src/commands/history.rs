@@ -176,6 +176,7 @@ mod answers {
     use std::path::Path;
 
     use anyhow::{Context, Result, bail};
+    use kato_planner::history::import::{original_runs, original_snapshot};
     use kato_planner::history::record::RunSettings;
     use kato_planner::history::{RunFilter, TrainingHistory};
     use kato_planner::{LearnCallModel, RecordedRun};
@@ -187,6 +188,7 @@ mod answers {
     };
     use crate::inspect::show;
     use crate::output::stdout;
+    use crate::writable::check_directory;
 
     impl Filter {
         fn filter(&self) -> RunFilter {
@@ -248,6 +250,7 @@ mod answers {
                 learns,
             } => show(&forecast(&history, settings, *samples, *learns)?, json),
             Command::Plot { dir, filter } => {
+                check_directory("DIR", dir)?;
                 let mut runs = history.runs(&filter.filter())?;
                 runs.reverse();
                 let mut out = stdout();
@@ -266,27 +269,17 @@ mod answers {
 
     /// Imports a database or a snapshot into a history, which is made where it is missing.
     fn import(path: &Path, file: &Path) -> Result<Imported> {
-        // Before the history is made.
         File::open(file).with_context(|| format!("{} cannot be read", file.display()))?;
-        let is_new = !path.exists();
-        let mut history = TrainingHistory::open(path)?;
         let is_snapshot = file
             .extension()
             .is_some_and(|extension| extension == "json");
-        let imported = match is_snapshot {
-            true => history
-                .import_snapshot(file)
-                .map(|run| run.into_iter().collect()),
-            false => history.import_original(file),
+        // Before the history is made, so that none is where nothing can be imported.
+        let runs = match is_snapshot {
+            true => vec![original_snapshot(file)?],
+            false => original_runs(file)?,
         };
-        drop(history);
-        if imported.is_err() && is_new {
-            // What was not there before holds nothing.
-            std::fs::remove_file(path).ok();
-        }
-        Ok(Imported {
-            imported: imported?,
-        })
+        let imported = TrainingHistory::open(path)?.import(runs)?;
+        Ok(Imported { imported })
     }
 
     /// Foretells the time of a run by recorded ones of the same kind of place.
@@ -310,7 +303,7 @@ mod answers {
         let of_largest =
             largest.map(|run| run.outcome.learns() as f64 / run.outcome.samples as f64);
         let learns_a_sample = learns_a_sample.or(of_largest).context(
-            "no run has these chunk sizes, so nothing tells how many learn calls a sample makes: give --learns N",
+            "no run has these chunk sizes, so nothing tells how many learn calls a document makes: give --learns N",
         )?;
         let recorded: Vec<RecordedRun> = runs
             .iter()

@@ -18,6 +18,7 @@ use crate::backend::Backend;
 use crate::inspect::show;
 use crate::patience::patiently;
 use crate::runs::{Deleted, Exported, RunList, RunView, confirm, runs_in};
+use crate::writable::check_file;
 
 /// Manages training runs: lists, shows, renames, clones, exports, imports and deletes them.
 ///
@@ -141,6 +142,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             show(&RunView(ask(args, |runs| runs.clone_run(run, name))?), json)
         }
         Command::Export { run, out } => {
+            // Else the error would name a directory beside it, which nobody has asked for.
+            if !out.exists() {
+                check_file("OUT", out)?;
+            }
             let archive = ask(args, |runs| runs.export(run, out))?;
             show(&Exported::of(&archive), json)
         }

@@ -39,7 +39,7 @@ use crate::{program, repository};
 /// quarter, but never more than a third. Trials of a round are made in a random order, once each, then
 /// all again. --rounds 1 tries everything with all.
 ///
-/// The score is the weighted geometric mean of what --weight names: rate (samples a second), bits
+/// The score is the weighted geometric mean of what --weight names: rate (documents a second), bits
 /// (a token of text not seen), accuracy (of the next token), coverage (chunks known), bytes,
 /// patterns, memory, seconds; against the best of the same round. The front has the configurations
 /// that no other beats in everything that counts.

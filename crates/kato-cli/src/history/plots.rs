@@ -156,7 +156,7 @@ fn rates(runs: &[RunRecord]) -> Picture {
     }
     let axes = (
         Axis::linear("smallest chunk size"),
-        Axis::linear("samples a second"),
+        Axis::linear("documents a second"),
     );
     let chart = Chart::new("Rate against chunk size", axes.0, axes.1);
     let series = series.into_iter().enumerate();
@@ -168,7 +168,7 @@ fn rates(runs: &[RunRecord]) -> Picture {
         .draw()
 }
 
-/// Mean samples a second for each smallest chunk size and number of workers.
+/// Mean documents a second for each smallest chunk size and number of workers.
 fn heat(runs: &[RunRecord]) -> Picture {
     let cells: Vec<(u64, u64, f64)> = runs
         .iter()

@@ -12,7 +12,7 @@ use crate::numbers::counted;
 type Column = (&'static str, &'static str, fn(f64) -> String);
 
 const COLUMNS: [Column; 6] = [
-    ("samples a second", "rate", count),
+    ("documents a second", "rate", count),
     ("bits a token", "bits", three_digits),
     ("coverage", "coverage", percent),
     ("on the disk", "bytes", bytes),
@@ -101,7 +101,7 @@ fn front(tuning: &Tuning) -> Picture {
     };
     Chart::new(
         "Rate against quality",
-        Axis::linear("samples a second"),
+        Axis::linear("documents a second"),
         axis,
     )
     .with(Color::Nth(0), "on the Pareto front", points(true))
@@ -117,7 +117,7 @@ fn by_chunk(tuning: &Tuning) -> Picture {
     });
     let axes = (
         Axis::linear("lowest chunk size"),
-        Axis::linear("samples a second"),
+        Axis::linear("documents a second"),
     );
     Chart::new("Rate against chunk size", axes.0, axes.1)
         .with(

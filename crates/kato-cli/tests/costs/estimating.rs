@@ -245,6 +245,9 @@ fn far_targets_are_refused_unless_forced_and_intervals_widen() {
 #[test]
 fn plots_are_pictures() {
     let place = Place::new(200);
+    // Nothing is made where there is nothing to draw.
+    place.refusal("estimate", &["none.jsonl", "--plot", "plots"], 1);
+    assert!(!place.path().join("plots").exists());
     let ask = [
         "corpus.jsonl",
         "--documents",

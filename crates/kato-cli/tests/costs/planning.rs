@@ -398,6 +398,12 @@ fn runs_are_recorded_and_foretell_those_that_come_after() {
     );
     let told = place.refusal("history", &["list", "--history", "none.db"], 1);
     assert!(told.contains("none.db"), "{told}");
+    let plot = ["plot", "corpus.jsonl/plots", "--history", "runs.db"];
+    let told = place.refusal("history", &plot, 1);
+    assert!(
+        told.contains("DIR corpus.jsonl/plots cannot be written to"),
+        "{told}"
+    );
     let import = ["import", "corpus.jsonl", "--history", "none.db"];
     place.refusal("history", &import, 1);
     assert!(!place.path().join("none.db").exists());

@@ -164,6 +164,10 @@ fn errors_say_what_to_do() {
             "export books runs/wiki",
             "exists already and is not overwritten",
         ),
+        (
+            "export books nowhere/out",
+            "OUT nowhere/out cannot be written: choose another place",
+        ),
         ("import runs", "holds no exported run"),
     ] {
         let (code, error) = place.fails(arguments, "");

@@ -89,7 +89,7 @@ fn rate(
         .map(|(_, seconds)| *seconds)
         .fold(0.0, f64::max);
     if most <= 0.0 {
-        return Finding::unknown("a sample of this kind has nothing to learn: give longer samples");
+        return Finding::unknown("a document of this kind has nothing to learn: give longer ones");
     }
     let off = 1.0 + MODEL + spread;
     Finding::Known(match backend {

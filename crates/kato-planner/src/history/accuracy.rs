@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use kato_advice::counted;
 use serde::Serialize;
 
 use crate::ForecastValue;
@@ -156,8 +157,9 @@ impl fmt::Display for Accuracy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{} runs, {} without an estimate",
-            self.runs, self.without_estimate
+            "{}, {} without an estimate",
+            counted(self.runs, "run"),
+            self.without_estimate
         )?;
         for (quantity, errors) in [
             ("time", &self.seconds),
@@ -177,8 +179,8 @@ impl fmt::Display for EstimateErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} estimates, {:.1} % off on average (median {:.1} %, worst {:.1} %, bias {:+.1} %)",
-            self.runs,
+            "{}, {:.1} % off on average (median {:.1} %, worst {:.1} %, bias {:+.1} %)",
+            counted(self.runs, "estimate"),
             self.mean_percent,
             self.median_percent,
             self.worst_percent,

@@ -108,33 +108,13 @@ pub fn original_snapshot(path: impl AsRef<Path>) -> Result<NewRun, HistoryError>
 }
 
 impl TrainingHistory {
-    /// Records the runs of the original's database and returns their ids; runs that were imported
-    /// before are passed over.
+    /// Records those of the runs of [`original_runs`] or [`original_snapshot`] whose ids the history does not
+    /// have, and returns these ids.
     ///
     /// # Errors
     ///
-    /// As [`original_runs`] and [`record`](Self::record).
-    pub fn import_original(&mut self, path: impl AsRef<Path>) -> Result<Vec<String>, HistoryError> {
-        let runs = original_runs(path)?;
-        self.import(runs)
-    }
-
-    /// Records one of the original's snapshots and returns its id; `None` when a run with its id is
-    /// there already.
-    ///
-    /// # Errors
-    ///
-    /// As [`original_snapshot`] and [`record`](Self::record).
-    pub fn import_snapshot(
-        &mut self,
-        path: impl AsRef<Path>,
-    ) -> Result<Option<String>, HistoryError> {
-        let run = original_snapshot(path)?;
-        Ok(self.import(vec![run])?.pop())
-    }
-
-    /// Records those of the runs whose ids the history does not have.
-    fn import(&mut self, runs: Vec<NewRun>) -> Result<Vec<String>, HistoryError> {
+    /// As [`record`](Self::record).
+    pub fn import(&mut self, runs: Vec<NewRun>) -> Result<Vec<String>, HistoryError> {
         let mut new = Vec::new();
         for run in runs {
             let id = run.run_id.clone().unwrap_or_else(|| run.default_id());

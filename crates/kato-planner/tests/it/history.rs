@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use kato_planner::history::accuracy::Trend;
+use kato_planner::history::import::{original_runs, original_snapshot};
 use kato_planner::history::record::{Corpus, LevelOutcome, Machine, NewRun, Outcome, RunSettings};
 use kato_planner::history::{HistoryError, NewForecast, RunFilter, TrainingHistory};
 use kato_planner::{Forecast, ForecastValue, Forecaster};
@@ -462,9 +463,10 @@ fn the_history_of_the_original_is_imported_whole_and_once() {
     assert!(told.contains("kato history import"), "{told}");
 
     let mut history = TrainingHistory::in_memory().unwrap();
-    let ids = history.import_original(&path).unwrap();
+    let runs = original_runs(&path).unwrap();
+    let ids = history.import(runs.clone()).unwrap();
     assert_eq!(ids.len(), recorded().len());
-    assert_eq!(history.import_original(&path).unwrap().len(), 0);
+    assert_eq!(history.import(runs).unwrap().len(), 0);
     for run in recorded() {
         let found = history.run(run["run_id"].as_str().unwrap()).unwrap();
         assert!(
@@ -510,11 +512,9 @@ fn a_snapshot_of_the_original_is_imported_with_its_frequencies_as_numbers() {
         "nodes": nodes, "total_storage_mb": run["total_storage_mb"]});
     std::fs::write(&path, snapshot.to_string()).unwrap();
     let mut history = TrainingHistory::in_memory().unwrap();
-    assert_eq!(
-        history.import_snapshot(&path).unwrap().as_deref(),
-        Some("run_x")
-    );
-    assert_eq!(history.import_snapshot(&path).unwrap(), None);
+    let run = original_snapshot(&path).unwrap();
+    assert_eq!(history.import(vec![run.clone()]).unwrap(), ["run_x"]);
+    assert!(history.import(vec![run]).unwrap().is_empty());
     let found = history.run("run_x").unwrap();
     assert_eq!(found.outcome.levels.len(), 5);
     let frequencies: Vec<u64> = found.outcome.levels[0]
@@ -535,11 +535,11 @@ fn a_snapshot_of_the_original_is_imported_with_its_frequencies_as_numbers() {
     assert_eq!(counted, found.outcome.levels[0].learns);
     std::fs::write(&path, "[]").unwrap();
     assert!(matches!(
-        history.import_snapshot(&path),
+        original_snapshot(&path),
         Err(HistoryError::Import { .. })
     ));
     assert!(matches!(
-        history.import_original(&path),
+        original_runs(&path),
         Err(HistoryError::Import { .. })
     ));
 }

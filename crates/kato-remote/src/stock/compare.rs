@@ -20,6 +20,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use kato_advice::counted;
 use kato_client::ClientError;
 use kato_model::PatternName;
 use kato_protocol::node::PatternBody;
@@ -275,7 +276,8 @@ impl Stock {
             let now = now.get(&name).copied().unwrap_or(0);
             let found = before + answer.excess;
             if found > now + pending {
-                let difference = format!("{found} learn calls of pattern {name} instead of {now}");
+                let calls = counted(found, "learn call");
+                let difference = format!("{calls} of pattern {name} instead of {now}");
                 return Err(miscounted(level.client.node_id(), vec![difference]));
             }
         }
@@ -374,13 +376,16 @@ impl Stock {
         let difference = |(name, found): (&PatternName, &Option<PatternBody>)| {
             let taught = taught(name);
             match found {
-                None => format!("pattern {name} is not known and was learned {taught} times"),
+                None => format!(
+                    "pattern {name} is not known after {}",
+                    counted(taught, "learn call")
+                ),
                 Some(found) if found.frequency == taught => {
                     format!("pattern {name} lacks metadata")
                 }
                 Some(found) => {
-                    let found = found.frequency;
-                    format!("{found} learn calls of pattern {name} instead of {taught}")
+                    let calls = counted(found.frequency, "learn call");
+                    format!("{calls} of pattern {name} instead of {taught}")
                 }
             }
         };

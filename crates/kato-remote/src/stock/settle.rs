@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt as _;
 use futures_util::future::try_join_all;
 use futures_util::stream;
+use kato_advice::counted;
 use kato_model::PatternName;
 use kato_protocol::node::PatternBody;
 
@@ -330,7 +331,8 @@ impl Stock {
                     return Ok(found);
                 }
                 let difference = |(name, frequency, taught): &(PatternName, u64, u64)| {
-                    format!("{frequency} learn calls of pattern {name} instead of {taught}")
+                    let calls = counted(*frequency, "learn call");
+                    format!("{calls} of pattern {name} instead of {taught}")
                 };
                 let differences = short.iter().take(NAMED).map(difference);
                 return Err(lost(&level.client, differences.collect()));
@@ -407,7 +409,8 @@ fn too_many(level: &Level, error: TooMany) -> RemoteError {
     RemoteError::Miscounted {
         node: level.client.node_id().to_owned(),
         differences: vec![format!(
-            "{excess} more learn calls of pattern {name} than are known to have been carried out, and {doubtful} were in doubt"
+            "{} of pattern {name} beyond those that are known to have been carried out, and {doubtful} were in doubt",
+            counted(excess, "learn call")
         )],
     }
 }

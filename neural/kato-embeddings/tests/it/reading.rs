@@ -147,7 +147,7 @@ fn bad_lines_are_refused_or_listed() {
     let refused = Embeddings::builder(&path).open().unwrap_err();
     let message = refused.to_string();
     assert!(
-        message.contains("line 2, byte 6: 1 numbers where a vector has 2"),
+        message.contains("line 2, byte 6: a vector has a length of 2 here, and this line one of 1"),
         "{message}"
     );
     assert!(message.contains("OnBadLine::Skip"), "{message}");
@@ -165,11 +165,11 @@ fn bad_lines_are_refused_or_listed() {
     assert_eq!(
         listed,
         [
-            "line 2, byte 6: 1 numbers where a vector has 2",
+            "line 2, byte 6: a vector has a length of 2 here, and this line one of 1",
             "line 3, byte 10: `nan` is not a finite number",
             "line 5, byte 19: the word is not UTF-8",
             "line 6, byte 26: `x` is not a number",
-            "line 8, byte 38: 3 numbers where a vector has 2",
+            "line 8, byte 38: a vector has a length of 2 here, and this line one of 3",
         ]
     );
     assert_eq!(
@@ -267,7 +267,7 @@ fn what_cannot_be_read_is_said() {
         .unwrap_err();
     assert!(message(error).contains("Layout::Glove"));
     let error = Embeddings::builder(&glove).with_dims(2).open().unwrap_err();
-    assert!(message(error).contains("1 numbers where a vector has 2"));
+    assert!(message(error).contains("a vector has a length of 2 here, and this line one of 1"));
 }
 
 #[test]
