@@ -43,10 +43,10 @@ pub(crate) fn keep(
         let shown = scope.spawn(|| show(&progress, &is_done));
         // Also when writing panics: the scope waits for the other thread.
         let done = SetAtEnd(&is_done);
-        let built = kato_prediction::disk::keep(store, policy, &options);
+        let built = kato_prediction::disk::build(store, &options);
         drop(done);
         shown.thread().unpark();
-        built
+        built.map(Some)
     })
 }
 

@@ -13,7 +13,7 @@ use kato_prediction::{PatternIndex, PredictionConfig};
 use kato_random::SplitMix64;
 use kato_store::EmbeddedStore;
 
-use crate::support::{build, teach};
+use crate::support::{build, build_with, copy_of, teach};
 
 #[test]
 fn thousands_of_states_are_answered_as_by_the_full_scan() {
@@ -26,6 +26,9 @@ fn thousands_of_states_are_answered_as_by_the_full_scan() {
     teach(&kb, &parts);
     let frozen = build(&kb).nodes().next().unwrap().unwrap();
     let disk = PatternIndex::over(Arc::clone(&frozen));
+    // As large ones are, with pairs of what many patterns hold alone.
+    let of_many = build_with(&copy_of(&kb), &BuildOptions::default());
+    let of_many = PatternIndex::over(of_many.nodes().next().unwrap().unwrap());
     let threads = NonZeroUsize::new(3).unwrap();
     let parallel = PatternIndex::over(frozen).with_threads(threads);
     let mut memory = PatternIndex::new();
@@ -46,7 +49,12 @@ fn thousands_of_states_are_answered_as_by_the_full_scan() {
             ..PredictionConfig::default()
         };
         let expected = memory.predict_by_full_scan(&state, &config);
-        for (of, index) in [("memory", &memory), ("disk", &disk), ("threads", &parallel)] {
+        for (of, index) in [
+            ("memory", &memory),
+            ("disk", &disk),
+            ("pairs of many", &of_many),
+            ("threads", &parallel),
+        ] {
             let answer = index.predict(&state, &config);
             assert!(answer == expected, "{of}: {state:?} {config:?}");
         }

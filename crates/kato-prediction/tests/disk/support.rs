@@ -1,7 +1,7 @@
 //! Knowledge bases for the tests.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kato_engine::node::Lesson;
@@ -26,9 +26,7 @@ pub(crate) fn teach_indexed(dir: &Path, parts: &[Vec<(Vec<Event>, usize)>]) {
 
 /// Builds what is new alone, whatever there is, with so little memory that lists take many rounds.
 pub(crate) fn keeping_units() -> BuildOptions {
-    BuildOptions::default()
-        .with_sort_bytes(512)
-        .with_unit_ratio(0)
+    small_options().with_unit_ratio(0)
 }
 
 fn teach_and(
@@ -60,11 +58,24 @@ pub(crate) fn name(events: &[Event]) -> Event {
     Event::new([PatternName::of_events(events).prefixed().to_string()])
 }
 
-/// Builds the index of a knowledge base with so little memory that lists take many rounds.
+/// Builds the index of a knowledge base with so little memory that lists take many rounds, and with pairs of what
+/// few patterns hold.
 pub(crate) fn build(dir: &Path) -> StoreIndex {
+    build_with(dir, &small_options())
+}
+
+/// Builds the index of a knowledge base.
+pub(crate) fn build_with(dir: &Path, options: &BuildOptions) -> StoreIndex {
     let store = EmbeddedStore::open_read_only(dir).unwrap();
-    kato_prediction::disk::build(&store, &BuildOptions::default().with_sort_bytes(512)).unwrap();
+    kato_prediction::disk::build(&store, options).unwrap();
     kato_prediction::disk::open(&store).unwrap().unwrap()
+}
+
+/// Returns how small indexes are built that have all that large ones have.
+pub(crate) fn small_options() -> BuildOptions {
+    BuildOptions::default()
+        .with_sort_bytes(512)
+        .with_least_pair_list(128)
 }
 
 /// Opens a knowledge base without its index, and over it.
@@ -79,9 +90,8 @@ pub(crate) fn engines(dir: &Path) -> [Engine; 2] {
     ]
 }
 
-/// Opens what [`engines`] opens, so that both may learn: the one without an index has a copy of its own, as
-/// only one may write.
-pub(crate) fn learning_engines(dir: &Path) -> [Engine; 2] {
+/// Copies a knowledge base without its index.
+pub(crate) fn copy_of(dir: &Path) -> PathBuf {
     let copy = dir.with_extension("copy");
     drop(fs::remove_dir_all(&copy));
     fs::create_dir_all(copy.join("segments")).unwrap();
@@ -92,7 +102,13 @@ pub(crate) fn learning_engines(dir: &Path) -> [Engine; 2] {
             }
         }
     }
-    let copy = Arc::new(EmbeddedStore::open(&copy).unwrap());
+    copy
+}
+
+/// Opens what [`engines`] opens, so that both may learn: the one without an index has a copy of its own, as
+/// only one may write.
+pub(crate) fn learning_engines(dir: &Path) -> [Engine; 2] {
+    let copy = Arc::new(EmbeddedStore::open(copy_of(dir)).unwrap());
     let indexed = Arc::new(EmbeddedStore::open(dir).unwrap());
     let index = kato_prediction::disk::open(&indexed).unwrap().unwrap();
     let options = EngineOptions::default();

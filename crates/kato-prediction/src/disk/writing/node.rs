@@ -21,16 +21,8 @@ use super::shapes::{MARK_EVERY, Mark, Shapes};
 use crate::disk::IndexFileError;
 use crate::disk::files::{NodeHeader, column_path};
 
-/// Patterns of a class that hold a symbol, from which on its pairs are listed, where lists have signatures: a
-/// walk along fewer takes microseconds. Few in builds for tests, so that tests see some.
-const LEAST_SIGNED: u64 = if cfg!(debug_assertions) {
-    LONGEST_UNSIGNED_LIST as u64
-} else {
-    1 << 10
-};
-
-/// Patterns of a class for each of those: where there are many, a question takes longer anyway, and most symbols
-/// are held by more.
+/// Patterns of a class for each that holds a symbol, from which on its pairs are listed: where there are many, a
+/// question takes longer anyway, and most symbols are held by more.
 const CLASS_SHARE: u64 = 1 << 8;
 
 /// A class of patterns, as far as it was seen.
@@ -43,9 +35,9 @@ pub(super) struct ClassBuild {
 
 impl ClassBuild {
     /// Settles of how many patterns that hold a symbol its pairs are listed.
-    fn settle(&mut self, has_signatures: bool) {
+    fn settle(&mut self, has_signatures: bool, options: &BuildOptions) {
         self.layout.least_pair_list = match has_signatures {
-            true => LEAST_SIGNED.max(self.n_patterns / CLASS_SHARE),
+            true => options.least_pair_list.max(self.n_patterns / CLASS_SHARE),
             // All of them are read.
             false => LONGEST_UNSIGNED_LIST as u64,
         };
@@ -306,7 +298,10 @@ impl NodeBuilder {
         }
         for class in &mut self.classes {
             let length = class.length.unwrap_or(usize::MAX);
-            class.settle(self.layout.n_below == 0 && length <= LONGEST_SIGNED);
+            class.settle(
+                self.layout.n_below == 0 && length <= LONGEST_SIGNED,
+                options,
+            );
         }
         let order = class_order(&self.classes);
         let symbols_path = column_path(&self.dir, self.node_idx, Column::Symbols);
