@@ -1,5 +1,5 @@
-//! Shows what the parts of this crate cost, in processor time of one thread:
-//! `cargo run --release -p kato-gradient --example gradient_speed`.
+//! Prints a table of what the parts of this crate cost, in processor time of one thread: the median of seven runs,
+//! and from the least to the most. `cargo run --release -p kato-gradient --example gradient_speed`.
 
 use std::hint::black_box;
 
@@ -19,9 +19,9 @@ fn thread_ns() -> f64 {
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
-/// Prints the median of seven runs, divided by `n`.
+/// Prints the median of seven runs over `n` items.
 #[expect(clippy::print_stdout, reason = "an example shows its figures")]
-fn measure(what: &str, n: usize, unit: &str, mut run: impl FnMut()) {
+fn measure(what: &str, n: usize, mut run: impl FnMut()) {
     let mut times: Vec<f64> = (0..7)
         .map(|_| {
             let begin = thread_ns();
@@ -31,21 +31,23 @@ fn measure(what: &str, n: usize, unit: &str, mut run: impl FnMut()) {
         .collect();
     times.sort_by(f64::total_cmp);
     println!(
-        "{what:<44}{:>8.1} ns {unit} ({:.1} to {:.1})",
+        "| {what} | {:.1} | {:.1} to {:.1} |",
         times[3], times[0], times[6]
     );
 }
 
+#[expect(clippy::print_stdout, reason = "an example shows its figures")]
 fn main() -> Result<(), GradientError> {
+    println!("| what | ns | spread |\n|---|---|---|");
     let numbers: Vec<f64> = (0..N).map(|i| (i as f64 * 0.37).sin()).collect();
-    measure("plain sum", N, "a number", || {
+    measure("a number of a sum that depends on the order", N, || {
         black_box(
             black_box(&numbers)
                 .iter()
                 .fold(0.0, |sum, number| sum + number),
         );
     });
-    measure("exact sum", N, "a number", || {
+    measure("a number of an exact sum", N, || {
         let mut sum = ExactSum::new();
         black_box(&numbers)
             .iter()
@@ -56,13 +58,13 @@ fn main() -> Result<(), GradientError> {
     let targets: Vec<f32> = vectors.iter().rev().copied().collect();
     let (width, mask) = (300, vec![1.0; N / 300]);
     let length = width * mask.len();
-    measure("cosine of 300 numbers", mask.len(), "a token", || {
+    measure("cosine of 300 numbers", mask.len(), || {
         let mut mean = CosineMean::new();
         let added = mean.add_rows(&vectors[..length], &targets[..length], width, &mask);
         black_box((mean, added.is_ok()));
     });
     let schedule = Schedule::new(CosineRestarts::new(2.5e-4, 10.0))?;
-    measure("rate with restarts", N, "a call", || {
+    measure("rate with restarts", N, || {
         black_box(
             (0..N)
                 .map(|step| schedule.rate(step as f64 / 100.0))
@@ -71,24 +73,21 @@ fn main() -> Result<(), GradientError> {
     });
     let lengths: Vec<u32> = (0..N).map(|i| (i * 7919 % 50) as u32 + 1).collect();
     let kinds: [(&str, SamplerSettings); 3] = [
-        ("order of an epoch, shuffled", Shuffled::new(32).into()),
-        ("order of an epoch, 5 buckets", Bucketed::new(32).into()),
-        (
-            "order of an epoch, 4,096 tokens",
-            TokenBudget::new(4096, 64).into(),
-        ),
+        ("shuffled", Shuffled::new(32).into()),
+        ("in 5 buckets", Bucketed::new(32).into()),
+        ("under 4,096 tokens", TokenBudget::new(4096, 64).into()),
     ];
     for (what, settings) in kinds {
         let sampler = Sampler::new(settings, lengths.clone(), 7)?;
         let mut epoch = 0;
-        measure(what, N, "an item", || {
+        measure(&format!("an item of an epoch's order, {what}"), N, || {
             epoch += 1;
             black_box(sampler.plan(epoch));
         });
         let mut batches = PlannedBatches::new(sampler.clone());
         batches.nth(sampler.n_batches() / 2);
         let position: SamplerPosition = batches.position();
-        measure("  going on inside an epoch", N, "an item", || {
+        measure(&format!("the same, going on inside, {what}"), N, || {
             black_box(PlannedBatches::resume(sampler.clone(), position).is_ok());
         });
     }

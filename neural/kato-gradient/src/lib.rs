@@ -7,7 +7,6 @@
 
 pub mod accumulation;
 pub mod best;
-pub mod collate;
 pub mod curriculum;
 mod draw;
 mod error;

@@ -9,8 +9,6 @@ mod classification;
 mod cosine;
 mod exponential;
 mod mean;
-mod norms;
-mod quantiles;
 mod regression;
 mod sum;
 
@@ -18,7 +16,5 @@ pub use classification::{ClassScores, Classification};
 pub use cosine::{CosineMean, cosine};
 pub use exponential::ExponentialMean;
 pub use mean::Mean;
-pub use norms::{NormSummary, NormWindow, clip_factor, global_norm};
-pub use quantiles::Quantiles;
 pub use regression::RegressionScores;
 pub use sum::ExactSum;

@@ -9,7 +9,7 @@ use kato_kernels::{
     Attention, AttentionForm, AttentionGradients, AttentionInput, BlockGradients, BlockInput,
     BlockOptions, BlockWeights, Cell, EncoderGradients, EncoderInput, EncoderUpstream,
     Instructions, LayerGradients, LayerWeights, Linear, Pass, Precision, RecurrentEncoder,
-    RecurrentOptions, TransformerBlock,
+    RecurrentOptions, TransformerStack,
 };
 
 /// Numbers between −1 and 1 that differ from one another.
@@ -73,9 +73,9 @@ fn block(c: &mut Criterion) {
     let mut sums = weights_lengths(WIDTH).map(|n| vec![0.0; n]);
     for precision in [Precision::F32, Precision::Bf16] {
         let options = BlockOptions::new(WIDTH, 4).with_precision(precision);
-        let mut block = TransformerBlock::new(options).expect("a valid shape");
+        let mut block = TransformerStack::new(options).expect("a valid shape");
         block
-            .pack(&weights, Pass::Training)
+            .pack(&[weights], Pass::Training)
             .expect("weights that fit");
         let x = numbers(BATCH * ROWS * WIDTH);
         let (mut y, mut dx) = (x.clone(), x.clone());
@@ -83,7 +83,7 @@ fn block(c: &mut Criterion) {
             b.iter(|| {
                 let input = BlockInput::new(black_box(&x), BATCH, ROWS);
                 block.forward(input, &mut y)?;
-                block.backward(input, &y, &mut dx, &mut gradients(&mut sums))
+                block.backward(input, &y, &mut dx, &mut [gradients(&mut sums)])
             });
         });
     }

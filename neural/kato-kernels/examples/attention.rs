@@ -1,5 +1,5 @@
-//! Runs attention forward and backward in both forms, by turns, and prints rows per processor
-//! second and the best ratio of the two: `attention ROWS THREADS ROUNDS`.
+//! Runs attention forward and backward in both forms, by turns, on one thread, and prints a table of rows per
+//! processor second, the best of so many rounds: `attention ROUNDS ROWS…`.
 
 #![expect(clippy::print_stdout, reason = "figures are what it is for")]
 
@@ -11,15 +11,22 @@ const HEADS: usize = 4;
 const WIDTH: usize = 32;
 
 fn main() {
-    let number = |i: usize, otherwise: usize| {
-        let word = std::env::args().nth(i);
-        word.map_or(otherwise, |word| word.parse().expect("a number"))
-    };
-    let (rows, n_threads, rounds) = (number(1, 1024), number(2, 1), number(3, 3));
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(n_threads)
-        .build()
-        .expect("threads");
+    let numbers = std::env::args().skip(1);
+    let numbers: Vec<usize> = numbers
+        .map(|word| word.parse().expect("a number"))
+        .collect();
+    let (rounds, lengths) = numbers.split_first().expect("rounds, then rows");
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+    let pool = pool.expect("a thread");
+    println!("| rows | plain | tiled |\n|---|---|---|");
+    for &rows in lengths {
+        let [plain, tiled] = pool.install(|| rates(rows, *rounds));
+        println!("| {rows} | {plain:.0} | {tiled:.0} |");
+    }
+}
+
+/// Measures both forms over sequences of so many rows.
+fn rates(rows: usize, rounds: usize) -> [f64; 2] {
     // About as many products whatever the length.
     let batch = ((1 << 24) / (rows * rows)).max(2);
     let n = batch * rows * HEADS * WIDTH;
@@ -36,34 +43,28 @@ fn main() {
     });
     let mut rates = [0.0_f64; 2];
     let mut results: [Vec<f32>; 2] = [Vec::new(), Vec::new()];
-    pool.install(|| {
-        for _ in 0..=rounds {
-            for (i, attention) in forms.iter_mut().enumerate() {
-                let before = processor_seconds().unwrap_or(f64::NAN);
-                let mut steps = 0;
-                while steps == 0 || processor_seconds().unwrap_or(f64::NAN) - before < 0.5 {
-                    attention.forward(input, &mut out).expect("shapes that fit");
-                    let [queries, keys, values] = &mut d;
-                    let mut to = AttentionGradients {
-                        queries,
-                        keys,
-                        values,
-                    };
-                    attention
-                        .backward(input, &out, &mut to)
-                        .expect("shapes that fit");
-                    steps += 1;
-                }
-                let used = processor_seconds().unwrap_or(f64::NAN) - before;
-                rates[i] = rates[i].max((steps * batch * rows) as f64 / used);
-                results[i].clone_from(&d[1]);
+    for _ in 0..rounds {
+        for (i, attention) in forms.iter_mut().enumerate() {
+            let before = processor_seconds().unwrap_or(f64::NAN);
+            let mut steps = 0;
+            while steps == 0 || processor_seconds().unwrap_or(f64::NAN) - before < 0.5 {
+                attention.forward(input, &mut out).expect("shapes that fit");
+                let [queries, keys, values] = &mut d;
+                let mut to = AttentionGradients {
+                    queries,
+                    keys,
+                    values,
+                };
+                attention
+                    .backward(input, &out, &mut to)
+                    .expect("shapes that fit");
+                steps += 1;
             }
+            let used = processor_seconds().unwrap_or(f64::NAN) - before;
+            rates[i] = rates[i].max((steps * batch * rows) as f64 / used);
+            results[i].clone_from(&d[1]);
         }
-    });
-    let [plain, tiled] = rates;
-    let equal = results[0] == results[1];
-    println!(
-        "{rows} rows: plain {plain:.0}, tiled {tiled:.0} rows per processor second, ratio {:.2}, equal bits: {equal}",
-        tiled / plain
-    );
+    }
+    assert!(results[0] == results[1], "other bits");
+    rates
 }

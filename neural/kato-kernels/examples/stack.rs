@@ -46,8 +46,8 @@ fn train(precision: Precision, limit: f64) -> Result<(), Error> {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (seed >> 40) as f32 / 8_388_608.0 - 1.0
     };
-    let mut x = vec![vec![0.0_f32; BATCH * ROWS * WIDTH]; N_BLOCKS + 1];
-    x[0].iter_mut().for_each(|x| *x = number());
+    let mut x = vec![0.0_f32; BATCH * ROWS * WIDTH];
+    x.iter_mut().for_each(|x| *x = number());
     let tensor = |n: usize| -> Vec<f32> { (0..n).map(|_| 0.05 * number()).collect() };
     let mut p: Vec<Vec<f32>> = SIZES.repeat(N_BLOCKS).into_iter().map(tensor).collect();
     for gain in (0..p.len()).step_by(6) {
@@ -56,46 +56,23 @@ fn train(precision: Precision, limit: f64) -> Result<(), Error> {
     let mut g: Vec<Vec<f32>> = p.iter().map(|p| vec![0.0; p.len()]).collect();
     let (mut m, mut v) = (g.clone(), g.clone());
     let options = BlockOptions::new(WIDTH, 4).with_precision(precision);
-    let mut blocks = (0..N_BLOCKS)
-        .map(|_| TransformerBlock::new(options))
-        .collect::<Result<Vec<_>, _>>()?;
-    let (mut dy, mut dx) = (x[0].clone(), x[0].clone());
+    let mut stack = TransformerStack::new(options)?;
+    let (mut y, mut dy, mut dx) = (x.clone(), x.clone(), x.clone());
     let (mut start, mut processor) = (Instant::now(), processor_seconds().unwrap_or(f64::NAN));
     for step in 1.. {
         if step == 2 {
             (start, processor) = (Instant::now(), processor_seconds().unwrap_or(f64::NAN));
         }
-        for b in 0..N_BLOCKS {
-            // One set of buffers goes up through the blocks and down again.
-            let (below, rest) = blocks.split_at_mut(b);
-            let block = &mut rest[0];
-            if let Some(below) = below.last_mut() {
-                block.exchange_buffers(below);
-            }
-            block.pack(&weights(&p[12 * b..12 * b + 12]), Pass::Training)?;
-            let (from, to) = x.split_at_mut(b + 1);
-            block.forward(BlockInput::new(&from[b], BATCH, ROWS), &mut to[0])?;
-        }
-        let loss = sum_of_squares(best, &x[N_BLOCKS]) / dy.len() as f64;
+        let blocks: Vec<_> = p.chunks_exact(SIZES.len()).map(weights).collect();
+        stack.pack(&blocks, Pass::Training)?;
+        let input = BlockInput::new(&x, BATCH, ROWS);
+        stack.forward(input, &mut y)?;
+        let loss = sum_of_squares(best, &y) / dy.len() as f64;
         let n = dy.len() as f32;
-        dy.iter_mut()
-            .zip(&x[N_BLOCKS])
-            .for_each(|(dy, y)| *dy = 2.0 * y / n);
-        for b in (0..N_BLOCKS).rev() {
-            let (rest, above) = blocks.split_at_mut(b + 1);
-            let block = &mut rest[b];
-            if let Some(above) = above.first_mut() {
-                block.exchange_buffers(above);
-            }
-            let input = BlockInput::new(&x[b], BATCH, ROWS);
-            block.backward(
-                input,
-                &dy,
-                &mut dx,
-                &mut gradients(&mut g[12 * b..12 * b + 12]),
-            )?;
-            std::mem::swap(&mut dx, &mut dy);
-        }
+        let outputs = dy.iter_mut().zip(&y);
+        outputs.for_each(|(dy, y)| *dy = 2.0 * y / n);
+        let mut blocks: Vec<_> = g.chunks_exact_mut(SIZES.len()).map(gradients).collect();
+        stack.backward(input, &dy, &mut dx, &mut blocks)?;
         let adam = Adam::new(1e-4).with_decay(0.01);
         for (((p, g), m), v) in p.iter_mut().zip(&g).zip(&mut m).zip(&mut v) {
             adam.step(best, step, p, g, 1.0, (m, v))?;

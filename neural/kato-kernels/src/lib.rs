@@ -4,7 +4,7 @@
 //!
 //! [`Linear`] is a product by packed weights with its gradients. [`RecurrentEncoder`] runs a
 //! recurrent net over given sequences, [`RecurrentDecoder`] one that reads its own predictions.
-//! [`TransformerBlock`] is a block of a transformer, [`Attention`] attention alone. [`Precision`]
+//! [`TransformerStack`] is a stack of a transformer's blocks, [`Attention`] attention alone. [`Precision`]
 //! and [`Instructions`] say how products are computed.
 //!
 //! # How it works
@@ -12,8 +12,8 @@
 //! A micro-kernel adds 8 rows of the left factor of a product times 32 columns of the right one to
 //! a tile of sums that stay in registers. Both are read where they lie, in rows or across them; only
 //! weights are packed, into panels of 32 columns. Every sum runs over its terms in one order, one
-//! rounding a step, whatever the instructions. A transformer block runs one sequence at a time,
-//! whose rows stay in the cache, and computes forward again on the way back. A recurrent batch is
+//! rounding a step, whatever the instructions. Transformer blocks run one sequence at a time,
+//! whose rows stay in the cache, and compute forward again on the way back. A recurrent batch is
 //! divided into tasks of up to 16 sequences, a function of its size alone, which run through all
 //! steps apart from one another; gradients of weights are one product over all steps at the end.
 
@@ -52,4 +52,4 @@ pub use recurrent::{
     EncoderInput, EncoderUpstream, LayerGradients, LayerWeights, Memory, Pass, Projection,
     RecurrentDecoder, RecurrentEncoder, RecurrentOptions, State, StateGradients,
 };
-pub use transformer::{BlockGradients, BlockInput, BlockOptions, BlockWeights, TransformerBlock};
+pub use transformer::{BlockGradients, BlockInput, BlockOptions, BlockWeights, TransformerStack};

@@ -6,7 +6,7 @@ use kato_advice::ErrorClass;
 use kato_gradient::GradientError;
 use kato_neural::collective::CollectiveError;
 use kato_neural::program::HasClass;
-use kato_neural::run::RunError;
+use kato_neural::run::{OtherReplicas, RunError};
 use kato_unifrac::UnifracError;
 
 /// Why a community could not be read, prepared, made or predicted from.
@@ -193,8 +193,8 @@ impl MicrobesError {
         }
     }
 
-    /// Returns the replica that was waited for too long, where that is what it tells.
-    pub(crate) const fn silent(&self) -> Option<usize> {
+    /// Returns what it tells of the other replicas.
+    pub(crate) const fn other_replicas(&self) -> OtherReplicas {
         match self {
             Self::Training {
                 source:
@@ -202,8 +202,9 @@ impl MicrobesError {
                         source: CollectiveError::Silent { rank, .. },
                         ..
                     },
-            } => Some(*rank),
-            _ => None,
+            } => OtherReplicas::Silent(*rank),
+            _ if self.is_gone() => OtherReplicas::OneGone,
+            _ => OtherReplicas::Needless,
         }
     }
 

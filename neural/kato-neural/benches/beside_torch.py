@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains beside PyTorch in turns, and prints ratios of medians, by processor seconds and by the clock.
+"""Trains beside PyTorch in turns, and prints a table of medians, by processor seconds and by the clock.
 
     cargo build --release -p kato-kernels -p kato-neural --examples
     python3 neural/kato-neural/benches/beside_torch.py target/release/examples [ROUNDS] [SECONDS] [NAME…]
@@ -61,8 +61,9 @@ def main():
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 3
     seconds = sys.argv[3] if len(sys.argv) > 3 else "5"
     names = sys.argv[4:]
-    print(f"load {os.getloadavg()[0]:.1f} at the start, {rounds} rounds")
-    print(f"{'':<40}{'a processor s':>14}{'ratio':>7}{'a second':>12}{'ratio':>7}")
+    loads = [os.getloadavg()[0]]
+    print("| what is trained | by | a processor second | beside PyTorch | a second | beside it |")
+    print("|---|---|---|---|---|---|")
     for case, torch, ours in cases(programs, seconds):
         if names and case.split()[0] not in names:
             continue
@@ -72,17 +73,15 @@ def main():
             # In turns, so that what else the machine does is shared by all.
             for name, command in contenders.items():
                 found[name].append(rates(command))
+        loads.append(os.getloadavg()[0])
         middle = {
             name: [statistics.median(column) for column in zip(*runs)]
             for name, runs in found.items()
         }
-        for name, (cpu, wall) in middle.items():
-            of_cpu, of_wall = (mine / theirs for mine, theirs in zip((cpu, wall), middle["PyTorch"]))
-            print(
-                f"{case + ': ' + name:<40}{cpu:>14,.0f}{of_cpu:>7.2f}{wall:>12,.0f}{of_wall:>7.2f}",
-                flush=True,
-            )
-    print(f"load {os.getloadavg()[0]:.1f} at the end")
+        for name, pair in middle.items():
+            cells = (f"{mine:,.0f} | {mine / theirs:.2f}" for mine, theirs in zip(pair, middle["PyTorch"]))
+            print(f"| {case} | {name} | {' | '.join(cells)} |", flush=True)
+    print(f"\nLoad {min(loads):.0f} to {max(loads):.0f}, {rounds} rounds.")
 
 
 if __name__ == "__main__":

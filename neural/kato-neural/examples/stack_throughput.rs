@@ -1,9 +1,9 @@
 //! Prints how many tokens a stack of transformer blocks learns from in a processor second.
 //!
-//! `RAYON_NUM_THREADS=1 cargo run --release -p kato-neural --example stack_throughput [f32 | bf16 | plain | replicas | whole N]`:
-//! 64 sequences of 151 tokens, as one node a block, in three rounds of both number formats or once in one;
-//! in Burn's own operations; by two replicas; or one step of N sequences whose codes are compared in pairs,
-//! 256 sequences at a time.
+//! `RAYON_NUM_THREADS=1 cargo run --release -p kato-neural --example stack_throughput [f32 | bf16 | plain | replicas | whole N AT_ONCE]`:
+//! 64 sequences of 151 tokens, as one node of four blocks, in three rounds of both number formats or once in one;
+//! in Burn's own operations; by two replicas; or one step in `f32` of N sequences whose codes are compared in pairs,
+//! so many sequences at a time, or all in one graph that has a node for each 256.
 
 #![expect(clippy::print_stdout, reason = "it prints what it measured")]
 
@@ -64,11 +64,17 @@ impl Sequences {
     }
 }
 
-/// What is measured: the codes themselves or their pairs, and whether in Burn's own operations.
+/// What is measured: the codes themselves or their pairs, so many sequences at a time if there is a bound, and whether
+/// in Burn's own operations.
+#[derive(Default)]
 struct Work {
     pairs: bool,
+    at_once: Option<usize>,
     plain: bool,
 }
+
+/// Sequences of a node.
+const N_TOGETHER: usize = 256;
 
 impl Work {
     fn codes(&self, model: &Encoder, batch: &Sequences, pass: &Pass) -> Tensor<2> {
@@ -78,11 +84,14 @@ impl Work {
             *pass
         };
         let device = Device::flex().autodiff();
-        let tokens = TensorData::new(batch.letters.clone(), [batch.n(), N_TOKENS]);
-        let tokens = Tensor::<2, Int>::from_data(tokens, &device);
-        let rows = model.positions.forward(model.tokens.forward(tokens));
-        let rows = model.stack.forward(rows, Valid::All, &pass);
-        model.pooling.forward(rows, Valid::All)
+        let codes = batch.letters.chunks(N_TOGETHER * N_TOKENS).map(|letters| {
+            let tokens = TensorData::new(letters.to_vec(), [letters.len() / N_TOKENS, N_TOKENS]);
+            let tokens = Tensor::<2, Int>::from_data(tokens, &device);
+            let rows = model.positions.forward(model.tokens.forward(tokens));
+            let rows = model.stack.forward(rows, Valid::All, &pass);
+            model.pooling.forward(rows, Valid::All)
+        });
+        Tensor::cat(codes.collect(), 0)
     }
 }
 
@@ -140,8 +149,8 @@ fn trainer(work: Work, precision: Precision) -> Trainer<Work> {
     let mut options = TrainerOptions::new(1)
         .with_adam(adam)
         .with_precision(precision);
-    if work.pairs {
-        options = options.with_max_tokens_at_once(256 * N_TOKENS);
+    if let Some(at_once) = work.at_once {
+        options = options.with_max_tokens_at_once(at_once * N_TOKENS);
     }
     let model = encoder(&Device::flex().autodiff());
     Trainer::new(work, model, options).expect("options that fit")
@@ -171,7 +180,8 @@ fn main() {
     if mode == "replicas" {
         return replicas();
     }
-    let n = std::env::args().nth(2).and_then(|word| word.parse().ok());
+    let number = |at| std::env::args().nth(at).and_then(|word| word.parse().ok());
+    let (n, at_once) = (number(2), number(3));
     let (n_sequences, n_steps) = if pairs {
         (n.unwrap_or(8_192), 1)
     } else {
@@ -179,13 +189,18 @@ fn main() {
     };
     let batch = [Sequences::new(n_sequences)];
     let formats: &[Precision] = match mode.as_str() {
-        "f32" => &[Precision::F32],
+        "f32" | "whole" => &[Precision::F32],
         "bf16" => &[Precision::Bf16],
         _ => &[Precision::F32, Precision::Bf16],
     };
     for round in 0..if pairs || formats.len() == 1 { 1 } else { 3 } {
         for &precision in formats {
-            let mut trainer = trainer(Work { pairs, plain }, precision);
+            let work = Work {
+                pairs,
+                at_once,
+                plain,
+            };
+            let mut trainer = trainer(work, precision);
             let mut step = || trainer.step(1e-4, &batch).expect("a finite loss").loss;
             // Buffers grow in the first steps; one over many parts has grown them after the first part.
             if !pairs {
@@ -203,11 +218,7 @@ fn replicas() {
         for n_ranks in [1, 2] {
             let threads = ThreadGroup::split(n_ranks).into_iter().map(|member| {
                 std::thread::spawn(move || {
-                    let work = Work {
-                        pairs: false,
-                        plain: false,
-                    };
-                    let trainer = trainer(work, Precision::F32);
+                    let trainer = trainer(Work::default(), Precision::F32);
                     let mut trainer = trainer
                         .with_collective(Arc::new(member))
                         .expect("equal replicas");

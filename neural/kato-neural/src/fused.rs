@@ -14,7 +14,7 @@ mod recomputed;
 pub(crate) mod tensors;
 mod workspace;
 
-pub(crate) use block::{BlockCall, block, divided_block};
+pub(crate) use block::{BlockCall, blocks, blocks_at_once, divided_block};
 pub(crate) use decoder::{Attending, DecoderCall, decode};
 pub(crate) use divided::DividedBlock;
 pub(crate) use encoder::{EncoderCall, encode_all, encode_last};

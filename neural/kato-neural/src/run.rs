@@ -21,5 +21,5 @@ pub use folder::RunFolder;
 pub use history::{EpochHistory, EpochNumber};
 pub use interrupt::{INTERRUPTED, listen};
 pub use overrides::{override_setting, parse_value};
-pub use processes::{ReplicaError, ReplicaProcesses, replica_group};
+pub use processes::{OtherReplicas, ReplicaError, ReplicaProcesses, replica_group};
 pub use watch::{EpochSteps, RunEnding, StepRecord, StepWatch};

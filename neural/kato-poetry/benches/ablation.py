@@ -2,10 +2,11 @@
 """Trains with each choice and each optimisation switched one at a time, and prints a table.
 
     cargo build --release -p kato-poetry
-    python3 ablation.py choices PROGRAM TEXT [--epochs N] [--seeds N] [--jobs N] [--out FILE]
+    python3 ablation.py choices PROGRAM TEXT [--epochs N] [--seeds N] [--jobs N] [--torch PYTHON] [--out FILE]
     python3 ablation.py items PROGRAM TEXT [--epochs N] [--rounds N] [--jobs N] [--out FILE]
 
-`choices` gives the validation cosine of the best epoch, mean and spread over seeds. `items` gives
+`choices` gives the validation cosine of the best epoch, mean and spread over seeds, beside that of the one best vector. With
+a Python that has PyTorch, it also trains the plan there, from the same weights and on the same draws. `items` gives
 speed by processor second, waiting for batches, peak memory and cosine; contenders take turns, one
 round after another, and speeds are medians. One thread each, `--jobs` of them at a time. A file given with `--out` gets a line
 of JSON a training and is gone on with.
@@ -22,6 +23,8 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+TORCH_RUN = pathlib.Path(__file__).parent / "torch_run.py"
+IN_TORCH = "the plan, in PyTorch"
 SMALL = "--dims 100 --hidden 128 --layers 1 --bottleneck 32 --patience 0 --threads 1".split()
 RATE = 3e-3
 RESTARTS = '{kind="cosine-restarts", base_rate=%g, first_cycle=%g}'
@@ -71,16 +74,32 @@ def items():
     }
 
 
-def train(program, text, flags, epochs, seed):
+def train(program, text, flags, epochs, seed, torch=None):
     """Trains in a folder of its own and says what came of it."""
     with tempfile.TemporaryDirectory() as folder:
-        run = pathlib.Path(folder) / "run"
+        run, course = (pathlib.Path(folder) / name for name in ("run", "course"))
         flags = [*SMALL, *flags, "--epochs", str(epochs), "--seed", str(seed)]
         command = [program, "train", text, "--out", str(run), *flags, "--json"]
         begun = time.time()
+        if torch:
+            # What it begins with, and what it draws, does not depend on how far it goes.
+            command += ["--set", "training.target_cosine=0.001"]
         child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         _, status, used = os.wait4(child.pid, 0)
         assert status == 0, f"{command} ended with {status}"
+        if torch:
+            quiet = {"check": True, "stdout": subprocess.PIPE}
+            subprocess.run([program, "bench", "course", str(run), "--out", str(course)], **quiet)
+            command = [torch, TORCH_RUN, run / "prepared", course, run / "settings.toml"]
+            said = subprocess.run(list(map(str, command)), **quiet).stdout.splitlines()
+            first, *judged = map(json.loads, said)
+            best = [epoch for epoch in judged if epoch.get("best")][-1]
+            return {
+                "cosine": best["cosine"],
+                "baseline": first["baseline"],
+                "processor_s": [epoch for epoch in judged if "cosine" in epoch][-1]["processor_s"],
+                "load": best["load"],
+            }
         history = [json.loads(line) for line in (run / "history.jsonl").read_text().splitlines()]
         outcome = json.loads((run / "outcome.json").read_text())
     # The first epoch makes buffers and shares the processor with the writing of artifacts.
@@ -115,7 +134,8 @@ def collected(arguments, variants, seeds):
         # Rounds repeat one training, so that they differ in time alone.
         with_seed = seed if arguments.table == "choices" else 1
         flags, epochs = variants[name], arguments.epochs
-        result = train(arguments.program, arguments.text, flags, epochs, with_seed)
+        torch = arguments.torch if name == IN_TORCH else None
+        result = train(arguments.program, arguments.text, flags, epochs, with_seed, torch)
         with lock:
             results[place] = result
             if arguments.out:
@@ -134,7 +154,7 @@ def say_choices(results):
         spread = max(cosines) - min(cosines)
         seconds = statistics.mean(run["processor_s"] for run in runs)
         print(f"| {name} | {statistics.mean(cosines):.4f} | {spread:.4f} | {seconds:.0f} |")
-    print(f"The mean vector alone: {runs[0]['baseline']:.4f}.", end=" ")
+    print(f"| the one best vector, without a model | {runs[0]['baseline']:.4f} | | |\n")
 
 
 def say_items(results):
@@ -157,9 +177,12 @@ def main():
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--seeds", "--rounds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--torch", metavar="PYTHON")
     parser.add_argument("--out", type=pathlib.Path)
     arguments = parser.parse_args()
     variants = choices(arguments.epochs) if arguments.table == "choices" else items()
+    if arguments.torch and arguments.table == "choices":
+        variants[IN_TORCH] = variants["the plan"]
     results = collected(arguments, variants, arguments.seeds)
     (say_choices if arguments.table == "choices" else say_items)(results)
     loads = [run["load"] for runs in results.values() for run in runs]

@@ -3,9 +3,9 @@
 
     cargo build --release -p kato-unifrac --examples
     target/release/examples/synthetic /tmp/s 781 20000 200000 1
-    python3 neural/kato-unifrac/benches/beside.py target/release/examples/unifrac /tmp/s [ROUNDS]
+    python3 neural/kato-unifrac/benches/beside.py target/release/examples/unifrac ROUNDS /tmp/s…
 
-Contenders take turns, one thread each. Needs NumPy; `ssu` (Debian: unifrac-tools), the packages
+It prints a table of distances and one of reading, the least of so many rounds. Contenders take turns, one thread each. Needs NumPy; `ssu` (Debian: unifrac-tools), the packages
 `biom-format`, `h5py` and `scikit-bio` are measured where they are installed. scikit-bio's pairs are
 slow, so it runs once, over the first hundred samples, and its figure is scaled to all pairs.
 """
@@ -13,7 +13,6 @@ slow, so it runs once, over the first hundred samples, and its figure is scaled 
 import os
 import resource
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -56,12 +55,16 @@ def spent(work):
     return time.process_time() - start
 
 
-def say(name, seconds):
-    low, middle = min(seconds), statistics.median(seconds)
-    print(f"{name:50} {low:8.3f} least, {middle:8.3f} median of {len(seconds)}", flush=True)
+def cell(seconds):
+    return f"{min(seconds):.3g} s" if seconds else "–"
+
+
+def row(*cells):
+    print(f"| {' | '.join(cells)} |", flush=True)
 
 
 def matrices(program, stem, rounds, folder):
+    scaled, apart = scikit_bio(stem), []
     for metric in METHODS:
         whole, matrix, other = [], [], []
         for _ in range(rounds):
@@ -70,21 +73,20 @@ def matrices(program, stem, rounds, folder):
             matrix.append(of_matrix)
             if shutil.which("ssu"):
                 other.append(ssu(stem, metric, f"{folder}/o.h5"))
-        say(f"{metric}: matrix", matrix)
-        say(f"{metric}: files to file", whole)
+        row(f"{name_of(stem)}, {metric}", *map(cell, (matrix, whole, other, scaled.get(metric))))
         if other:
             import h5py
 
-            say(f"{metric}: ssu, files to file", other)
             theirs = np.asarray(h5py.File(f"{folder}/o.h5")["matrix"])
-            apart = np.abs(np.load(f"{folder}/o.npy") - theirs).max()
-            print(f"{metric}: {apart:.1e} apart at most", flush=True)
+            apart.append(f"{metric} {np.abs(np.load(f'{folder}/o.npy') - theirs).max():.1e}")
+    return apart
+
+
+def name_of(stem):
+    return os.path.basename(stem)
 
 
 def tables(program, stem, rounds):
-    import biom
-    import h5py
-
     def arrays():
         with h5py.File(f"{stem}.biom") as file:
             for axis in ("observation", "sample"):
@@ -97,44 +99,56 @@ def tables(program, stem, rounds):
         command = [program, f"{stem}.biom", f"{stem}.nwk", "unweighted", "-", "1"]
         said = child(command)[1].splitlines()
         mine.append(float(next(line for line in said if "  table:" in line).split()[2]))
+        try:
+            import biom
+            import h5py
+        except ImportError:
+            continue
         theirs.append(spent(lambda: biom.load_table(f"{stem}.biom")))
         bare.append(spent(arrays))
-    say("table", mine)
-    say("table: biom-format", theirs)
-    say("table: h5py's bare arrays", bare)
+    row(name_of(stem), *map(cell, (mine, theirs, bare)))
 
 
 def scikit_bio(stem):
-    import biom
-    from skbio import TreeNode
-    from skbio.diversity import beta_diversity
-
+    """Gives the seconds that all pairs would take, by metric."""
+    try:
+        import biom
+        from skbio import TreeNode
+        from skbio.diversity import beta_diversity
+    except ImportError:
+        return {}
     table = biom.load_table(f"{stem}.biom")
     tree = TreeNode.read(f"{stem}.nwk", convert_underscores=False)
     n, n_all = 100, table.shape[1]
     counts = table.matrix_data[:, :n].T.toarray().astype(int)
-    for metric in ("unweighted_unifrac", "weighted_unifrac"):
-        seconds = spent(
-            lambda: beta_diversity(
-                metric, counts, taxa=table.ids("observation"), tree=tree, validate=False
-            )
-        )
-        say(f"{metric}: scikit-bio, scaled", [seconds * (n_all * (n_all - 1)) / (n * (n - 1))])
+    options = {"taxa": table.ids("observation"), "tree": tree, "validate": False}
+    of = lambda metric: spent(lambda: beta_diversity(f"{metric}_unifrac", counts, **options))
+    return {
+        metric: [of(metric) * (n_all * (n_all - 1)) / (n * (n - 1))]
+        for metric in ("unweighted", "weighted")
+    }
 
 
 def main():
-    program, stem = sys.argv[1:3]
-    rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 5
+    program, rounds, stems = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
     os.environ["OMP_NUM_THREADS"] = "1"
-    print(f"load {os.getloadavg()[0]:.1f} at the start")
+    load = os.getloadavg()[0]
+    apart = {}
+    row("table, distance", "matrix", "files to `.npy`", "`ssu`, 64 bits", "scikit-bio, scaled from 100 samples")
+    row(*["---"] * 5)
     with tempfile.TemporaryDirectory() as folder:
-        matrices(program, stem, rounds, folder)
-    try:
+        for stem in stems:
+            apart[stem] = matrices(program, stem, rounds, folder)
+    print()
+    row("table", "here", "biom-format", "h5py's bare arrays")
+    row(*["---"] * 4)
+    for stem in stems:
         tables(program, stem, rounds)
-        scikit_bio(stem)
-    except ImportError as error:
-        print(f"passed over: {error}")
-    print(f"load {os.getloadavg()[0]:.1f} at the end")
+    print()
+    for stem, found in apart.items():
+        if found:
+            print(f"{name_of(stem)}: from `ssu` at most {', '.join(found)} apart.")
+    print(f"Load {load:.1f} before and {os.getloadavg()[0]:.1f} after.")
 
 
 if __name__ == "__main__":

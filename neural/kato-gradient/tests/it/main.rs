@@ -7,7 +7,6 @@
 )]
 
 mod accumulation;
-mod collate;
 mod exact_sum;
 mod finder;
 mod forcing;

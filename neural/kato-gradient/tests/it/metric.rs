@@ -3,8 +3,7 @@
 
 use kato_gradient::GradientError;
 use kato_gradient::metric::{
-    Classification, CosineMean, ExponentialMean, Mean, NormWindow, Quantiles, RegressionScores,
-    clip_factor, cosine, global_norm,
+    Classification, CosineMean, ExponentialMean, Mean, RegressionScores, cosine,
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -85,15 +84,6 @@ proptest! {
         let (whole, merged) = split(
             &pairs,
             &places,
-            Quantiles::new,
-            |all, (value, _)| all.add(f64::from(*value)),
-            Quantiles::merge,
-        );
-        prop_assert_eq!(whole, merged);
-
-        let (whole, merged) = split(
-            &pairs,
-            &places,
             || Classification::new(3).unwrap(),
             |all, (a, b)| all.add(usize::from(*a > 0.0), 2 * usize::from(*b > 0.0)).unwrap(),
             |all, other| all.merge(other).unwrap(),
@@ -115,30 +105,6 @@ proptest! {
         let spread: f64 = pairs.iter().map(|(_, t)| (t - mean).powi(2)).sum();
         let wanted = 1.0 - squares / spread;
         prop_assert!((errors.r_squared().unwrap() - wanted).abs() <= 1e-9 * wanted.abs().max(1.0));
-    }
-
-    #[test]
-    fn a_quantile_is_within_its_bound_of_the_true_one(
-        numbers in prop::collection::vec(prop_oneof![-1e6..1e6_f64, -1e-3..1e-3_f64], 1..300), q in 0.0..=1.0_f64,
-    ) {
-        let mut quantiles = Quantiles::new();
-        numbers.iter().for_each(|number| quantiles.add(*number));
-        let mut sorted = numbers;
-        sorted.sort_by(f64::total_cmp);
-        let rank = ((q * sorted.len() as f64).ceil() as usize).clamp(1, sorted.len());
-        let (found, wanted) = (quantiles.quantile(q).unwrap(), sorted[rank - 1]);
-        prop_assert!((found - wanted).abs() <= wanted.abs() / 128.0, "{found} for {wanted}");
-        prop_assert_eq!(quantiles.min(), sorted.first().copied());
-        prop_assert_eq!(quantiles.max(), sorted.last().copied());
-    }
-
-    #[test]
-    fn the_norm_depends_on_no_order(mut numbers in prop::collection::vec(any::<f32>(), 0..90), cut in 0..90_usize) {
-        numbers.retain(|number| number.is_finite());
-        let norm = global_norm([&numbers[..]]);
-        numbers.reverse();
-        let (left, right) = numbers.split_at(cut.min(numbers.len()));
-        prop_assert_eq!(global_norm([right, left]).to_bits(), norm.to_bits());
     }
 }
 
@@ -255,50 +221,23 @@ fn cosines_have_no_exceptions() {
 
 #[test]
 fn a_forged_state_is_refused() {
-    let refused = |text: &str| serde_json::from_str::<Quantiles>(text).is_err();
-    assert!(refused(r#"{"counts": [[5, 1]], "n_nan": 0}"#));
-    assert!(refused(
-        r#"{"counts": [[5, 1]], "n_nan": 0, "min": "2", "max": "1"}"#
-    ));
-    assert!(refused(
-        r#"{"counts": [[99999, 1]], "n_nan": 0, "min": "1", "max": "2"}"#
-    ));
-    assert!(refused(
-        r#"{"counts": [], "n_nan": 0, "min": "NaN", "max": "NaN"}"#
-    ));
-    let text =
-        r#"{"counts": [[5, 18446744073709551615], [6, 1]], "n_nan": 0, "min": "1", "max": "2"}"#;
-    assert!(refused(text));
     let text = r#"{"n_hits": [1], "n_predicted": [1, 1], "n_true": [1]}"#;
     assert!(serde_json::from_str::<Classification>(text).is_err());
 }
 
 #[test]
-fn windows_and_exponential_means_come_back_to_the_bit() {
-    let mut window = NormWindow::new(3).unwrap();
+fn exponential_means_come_back_to_the_bit() {
     let mut mean = ExponentialMean::new(0.98).unwrap();
     let mut plain = 0.0;
     for step in 1..=20 {
         let norm = 1.0 / f64::from(step) + 0.1;
-        window.add(norm);
         mean.add(norm);
-        (window, mean) = (reread(&window), reread(&mean));
+        mean = reread(&mean);
         plain = 0.98 * plain + 0.02 * norm;
         let wanted = plain / (1.0 - 0.98_f64.powi(step));
         assert!((mean.value().unwrap() - wanted).abs() < 1e-12);
     }
     mean.add(f64::NAN);
     assert_eq!(mean.n_not_finite(), 1);
-    let norms = window.summary().unwrap();
-    let last = [20.0, 19.0, 18.0].map(|step| 1.0 / step + 0.1);
-    assert_eq!(
-        (norms.n, norms.min, norms.median, norms.max),
-        (3, last[0], last[1], last[2])
-    );
-    assert!(
-        !window.is_spike(0.2, 2.0) && window.is_spike(0.4, 2.0) && window.is_spike(f64::NAN, 2.0)
-    );
-    assert!(!NormWindow::new(3).unwrap().is_spike(1e9, 2.0));
-    assert!(NormWindow::new(0).is_err() && ExponentialMean::new(1.0).is_err());
-    assert!(clip_factor(f64::NAN, 1.0).is_nan());
+    assert!(ExponentialMean::new(1.0).is_err());
 }

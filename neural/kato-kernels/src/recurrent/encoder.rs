@@ -137,7 +137,8 @@ impl RecurrentEncoder {
                     x.copy_from_slice(&inputs[(row * steps + t) * k..][..k]);
                 }
             }
-            stack.all_steps(task, draw);
+            let steps = 0..task.plan.n_steps();
+            stack.steps(task, steps, draw);
         });
         // Only now: where an argument did not fit, the tapes are still those of the pass before.
         self.last = Some(Shape {

@@ -1,6 +1,8 @@
-//! Runs all layers of a recurrent net, a step at a time or a layer at a time.
+//! Runs all layers of a recurrent net over some steps, a layer at a time.
 
 mod gradients;
+
+use std::ops::Range;
 
 use super::layer::{At, Layer, LayerWeights};
 use super::options::{Pass, RecurrentOptions};
@@ -47,24 +49,14 @@ impl Stack {
         Ok(())
     }
 
-    /// Runs a step through all layers; the inputs of the first are on the tape.
-    pub(super) fn step(&self, task: &mut Task, at: At, draw: Option<Draw>) {
+    /// Runs some steps, whose inputs are on the tape, through one layer after another: weights of one layer stay nearer
+    /// than those of all, and those of inputs are read once for many steps.
+    pub(super) fn steps(&self, task: &mut Task, steps: Range<usize>, draw: Option<Draw>) {
         for (l, layer) in self.layers.iter().enumerate() {
-            // Step by step only where the next input is not known before.
-            layer.read(&mut task.layers[l], at, &mut task.pairs);
-            layer.forward(&mut task.layers[l], at, &mut task.pairs);
-            self.hand_up(task, l, at, draw);
-        }
-    }
-
-    /// Runs all steps through one layer after another: weights of one layer stay nearer than those
-    /// of all, and those of inputs are read once for many steps.
-    pub(super) fn all_steps(&self, task: &mut Task, draw: Option<Draw>) {
-        for (l, layer) in self.layers.iter().enumerate() {
-            for run in task.plan.runs() {
+            for run in task.plan.runs(steps.clone()) {
                 layer.read(&mut task.layers[l], run, &mut task.pairs);
             }
-            for t in 0..task.plan.n_steps() {
+            for t in steps.clone() {
                 let at = task.at(t);
                 layer.forward(&mut task.layers[l], at, &mut task.pairs);
                 self.hand_up(task, l, at, draw);
@@ -92,36 +84,19 @@ impl Stack {
         }
     }
 
-    /// Goes a step back through all layers; the gradient of the last state is on the tape. Leaves
-    /// that of the first layer's inputs in `dx` where it is asked for.
-    pub(super) fn step_back(&self, task: &mut Task, at: At, draw: Option<Draw>, inputs: bool) {
-        let n = self.options.n_hidden;
-        for (l, layer) in self.layers.iter().enumerate().rev() {
-            layer.backward(&mut task.layers[l], at, &mut task.pairs);
-            if l > 0 || inputs {
-                layer.read_back(&task.layers[l], at, &mut task.pairs, &mut task.dx);
-            }
-            if l > 0 {
-                let to = &mut task.layers[l - 1].d_state[..at.active * n];
-                let number = |r| task.plan.number(at.t, r);
-                self.hand_down(l, number, &task.dx[..at.active * n], to, draw);
-            }
-        }
-    }
-
-    /// Goes all steps back through one layer after another. With `outputs`, `between` has gradients
-    /// of the last layer's outputs. Leaves those of the first layer's inputs in `wide` where they
-    /// are asked for.
-    pub(super) fn all_steps_back(
+    /// Goes some steps back through one layer after another; the gradients of the states after them are on the tape. With
+    /// `outputs`, `between` has gradients of the last layer's outputs. Leaves those of the first layer's inputs in `wide`
+    /// where they are asked for.
+    pub(super) fn steps_back(
         &self,
         task: &mut Task,
+        steps: Range<usize>,
         draw: Option<Draw>,
-        inputs: bool,
-        outputs: bool,
+        (inputs, outputs): (bool, bool),
     ) {
         let n = self.options.n_hidden;
         for (l, layer) in self.layers.iter().enumerate().rev() {
-            for t in (0..task.plan.n_steps()).rev() {
+            for t in steps.clone().rev() {
                 let at = task.at(t);
                 let d_state = &mut task.layers[l].d_state[..at.active * n];
                 let from = &task.between[at.rows(n)];
@@ -140,18 +115,15 @@ impl Stack {
                 0 => return,
                 _ => (&mut task.between, n),
             };
-            for run in task.plan.runs() {
+            for run in task.plan.runs(steps.clone()) {
                 layer.read_back(&task.layers[l], run, &mut task.pairs, &mut out[run.rows(k)]);
             }
         }
     }
 
-    /// Leaves the gradients of the first step's inputs in `dx`.
-    pub(super) fn first_inputs_back(&self, task: &mut Task) {
-        if task.plan.n_steps() > 0 {
-            let at = task.at(0);
-            self.layers[0].read_back(&task.layers[0], at, &mut task.pairs, &mut task.dx);
-        }
+    /// Leaves the gradients of a step's inputs in `dx`.
+    pub(super) fn inputs_back(&self, task: &mut Task, at: At) {
+        self.layers[0].read_back(&task.layers[0], at, &mut task.pairs, &mut task.dx);
     }
 
     /// Adds the gradient of a layer's inputs to that of the state below.

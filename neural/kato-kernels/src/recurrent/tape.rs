@@ -41,6 +41,12 @@ pub(super) struct Task {
     pub(super) attend: AttendTape,
 }
 
+impl AsRef<Plan> for Task {
+    fn as_ref(&self) -> &Plan {
+        &self.plan
+    }
+}
+
 impl AsMut<Plan> for Task {
     fn as_mut(&mut self) -> &mut Plan {
         &mut self.plan

@@ -110,7 +110,7 @@ impl BlockOptions {
     }
 }
 
-/// Batch for a [`TransformerBlock`](crate::TransformerBlock).
+/// Batch for a [`TransformerStack`](crate::TransformerStack).
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct BlockInput<'a> {
@@ -122,7 +122,7 @@ pub struct BlockInput<'a> {
     pub rows: usize,
     /// Valid rows of each sequence; all where there are none. Nothing is computed for others.
     pub lengths: Option<&'a [usize]>,
-    /// Draw of dropout and the block's number; nothing is dropped where there is none.
+    /// Draw of dropout and the first block's number; nothing is dropped where there is none.
     pub draw: Option<(Draw, u32)>,
 }
 
@@ -157,7 +157,7 @@ impl<'a> BlockInput<'a> {
         self
     }
 
-    /// Sets the draw of dropout and the number by which this block differs from others.
+    /// Sets the draw of dropout and the number of the first block; the others have those that follow.
     #[must_use]
     pub const fn with_draw(mut self, draw: Draw, block: u32) -> Self {
         self.draw = Some((draw, block));

@@ -1,6 +1,8 @@
-//! Runs a transformer block over one sequence, with everything between in one thread's buffers.
+//! Runs transformer blocks over one sequence, with everything between in one thread's buffers.
 
 mod backward;
+mod blocks;
+mod tape;
 
 use std::ops::Range;
 
@@ -9,14 +11,14 @@ use super::matrix::Matrix;
 use super::options::BlockOptions;
 use super::product::{Across, linear};
 use super::weights::PackedBlock;
-use crate::activation::{self, ActivationFunction};
 use crate::attention::AttentionForm;
 use crate::attention::head::{self, Columns, ColumnsMut, Head, score_stride};
 use crate::dropout::{Draw, Dropout};
 use crate::norm::LayerNorm;
 use crate::recurrent::Pass;
-use crate::rows::{Buffer, RowPairs, Rows, grow};
-use crate::simd;
+use crate::rows::{RowPairs, Rows, grow};
+pub(super) use blocks::Work;
+use tape::Tape;
 
 /// Probabilities that are kept at most: half a megabyte.
 const MAX_KEPT: usize = 1 << 17;
@@ -30,6 +32,12 @@ pub(super) struct Place {
 }
 
 impl Place {
+    /// Returns the place of a block, by its number in the stack.
+    fn of_block(self, number: usize) -> Self {
+        let draw = self.draw.map(|(draw, first)| (draw, first + number as u32));
+        Self { draw, ..self }
+    }
+
     /// Returns the dropout of the block's first or second branch.
     fn dropout(self, options: &BlockOptions, branch: u64) -> Option<Dropout> {
         let (draw, block) = self.draw?;
@@ -37,25 +45,16 @@ impl Place {
     }
 }
 
-/// Buffers of one thread.
+/// Buffers that the blocks of a stack take turns with.
 #[derive(Debug, Default)]
-pub(super) struct Work {
-    /// Normalised rows before attention and before the net.
-    normal: [Matrix; 2],
-    qkv: Matrix,
-    /// Outputs of attention.
-    attended: Matrix,
-    /// Units of the net: before their activation, on the way back its derivative; and after it.
-    up: Matrix,
-    active: Matrix,
+struct Shared {
     /// Gradients of what a branch gave, of outputs of attention, of the units before activation, and
     /// of the projections.
     d_branch: Matrix,
     d_attended: Matrix,
     d_up: Matrix,
     d_qkv: Matrix,
-    /// Rows between the two branches, and their gradients.
-    middle: Vec<f32>,
+    /// Gradients of the rows between the two branches.
     d_middle: Vec<f32>,
     /// What a branch adds, and gradients of what it begins with.
     branch: Vec<f32>,
@@ -63,44 +62,29 @@ pub(super) struct Work {
     pairs: RowPairs,
     across: Across,
     head: head::Work,
-    /// Probabilities of all heads, where they are kept.
-    probabilities: Buffer<f32>,
 }
 
-impl Work {
+impl Shared {
     /// Makes room for sequences of up to `n` rows.
-    pub(super) fn grow(&mut self, options: &BlockOptions, n: usize) {
+    fn grow(&mut self, options: &BlockOptions, n: usize) {
         let (d, f) = (options.width, options.n_hidden);
-        let [normal_1, normal_2] = &mut self.normal;
-        let narrow = [normal_1, normal_2, &mut self.attended, &mut self.d_attended];
-        for matrix in narrow.into_iter().chain([&mut self.d_branch]) {
-            matrix.grow(n, d);
-        }
-        for matrix in [&mut self.qkv, &mut self.d_qkv] {
-            matrix.grow(n, 3 * d);
-        }
-        for matrix in [&mut self.up, &mut self.active, &mut self.d_up] {
-            matrix.grow(n, f);
-        }
+        self.d_attended.grow(n, d);
+        self.d_branch.grow(n, d);
+        self.d_qkv.grow(n, 3 * d);
+        self.d_up.grow(n, f);
         // Only walked along, never across: these need no gaps between rows.
-        let plain = [&mut self.middle, &mut self.d_middle];
-        let plain = plain
-            .into_iter()
-            .chain([&mut self.branch, &mut self.d_normal]);
-        plain.for_each(|buffer| grow(buffer, n * d));
+        let plain = [&mut self.d_middle, &mut self.branch, &mut self.d_normal];
+        plain.into_iter().for_each(|buffer| grow(buffer, n * d));
         // The widest factor of either direction.
         self.pairs.grow(options.precision, n, f.max(3 * d));
         self.across.grow(options.precision, n, f.max(3 * d));
-        // Fewer rows may keep more than all: every length up to `n` must find room.
-        let kept = (0..=n).filter_map(|n| kept_of(options, n, d - d / options.n_heads));
-        self.probabilities
-            .grow(kept.map(|kept| kept.end).max().unwrap_or(0));
     }
 
     /// Computes everything up to the net's last layer. For training it keeps probabilities, as long
     /// as they stay in the cache, and the activation's derivative.
-    pub(super) fn forward(
+    fn forward(
         &mut self,
+        tape: &mut Tape,
         options: &BlockOptions,
         packed: &PackedBlock,
         place: Place,
@@ -110,12 +94,12 @@ impl Work {
         let (n, d) = (place.length, options.width);
         let norm = LayerNorm::new(options.instructions);
         let [[gain, bias], [gain_2, bias_2]] = &packed.norms;
-        let [normal_1, normal_2] = &mut self.normal;
+        let [normal_1, normal_2] = &mut tape.normal;
         norm.rows(x, gain, bias, normal_1.target());
-        let target = self.qkv.target();
+        let target = tape.qkv.target();
         linear(&packed.qkv, normal_1.rows(n), &mut self.pairs, target);
         for first in (0..d).step_by(d / options.n_heads) {
-            let (values, stride) = self.attended.target();
+            let (values, stride) = tape.attended.target();
             // A head writes its own columns of the rows that the projection reads.
             let out = ColumnsMut {
                 values,
@@ -124,52 +108,36 @@ impl Work {
             };
             // Only the way back reads what is kept.
             let kept = kept_of(options, n, first).filter(|_| pass == Pass::Training);
-            let kept = kept.map(|kept| &mut self.probabilities[kept]);
-            head(options, self.qkv.rows(n), first).forward(&mut self.head, kept, out);
+            let kept = kept.map(|kept| &mut tape.probabilities[kept]);
+            head(options, tape.qkv.rows(n), first).forward(&mut self.head, kept, out);
         }
         let target = (&mut *self.branch, d);
-        linear(&packed.out, self.attended.rows(n), &mut self.pairs, target);
-        let middle = &mut self.middle[..n * d];
+        linear(&packed.out, tape.attended.rows(n), &mut self.pairs, target);
+        let middle = &mut tape.middle[..n * d];
         let dropout = place.dropout(options, 0);
         add_branch(options, place, dropout, x, &self.branch[..n * d], middle);
         norm.rows(middle, gain_2, bias_2, normal_2.target());
-        let target = self.up.target();
+        let target = tape.up.target();
         linear(&packed.up, normal_2.rows(n), &mut self.pairs, target);
-        self.activate(options, n, pass);
-    }
-
-    /// Applies the net's activation.
-    fn activate(&mut self, options: &BlockOptions, n: usize, pass: Pass) {
-        // What lies between rows goes along: that is cheaper than to stop at each end.
-        let length = n * self.up.stride;
-        let x = &mut self.up.values[..length];
-        let y = &mut self.active.values[..length];
-        if pass == Pass::Training {
-            simd::run(options.instructions, activation::GeluBoth { x, y });
-        } else {
-            let activation = ActivationFunction::Gelu;
-            simd::run(
-                options.instructions,
-                activation::Forward { activation, x, y },
-            );
-        }
+        tape.activate(options, n, pass);
     }
 
     /// Computes the block's outputs from there.
-    pub(super) fn finish(
+    fn finish(
         &mut self,
+        tape: &Tape,
         options: &BlockOptions,
         packed: &PackedBlock,
         place: Place,
         y: &mut [f32],
     ) {
-        let rows = self.active.rows(place.length);
+        let rows = tape.active.rows(place.length);
         let target = (&mut *self.branch, options.width);
         linear(&packed.down, rows, &mut self.pairs, target);
         let dropout = place.dropout(options, 1);
         let n = y.len();
         // The residual is added last, to rows that are still in the cache.
-        let (middle, branch) = (&self.middle[..n], &self.branch[..n]);
+        let (middle, branch) = (&tape.middle[..n], &self.branch[..n]);
         add_branch(options, place, dropout, middle, branch, y);
     }
 }

@@ -1,4 +1,4 @@
-//! Compares a transformer block with its f64 form.
+//! Compares a stack of transformer blocks with its f64 form.
 
 use rayon::ThreadPoolBuilder;
 
@@ -15,14 +15,15 @@ const BATCH: usize = 3;
 const ROWS: usize = 9;
 const LENGTHS: [usize; BATCH] = [9, 0, 4];
 const DRAW: Draw = Draw::new(3, 11);
+const N_BLOCKS: usize = 2;
 
 fn options() -> BlockOptions {
     BlockOptions::new(10, 2).with_hidden(36).with_dropout(0.25)
 }
 
-/// All that is differentiated: rows, then the tensors of the block.
+/// All that is differentiated: rows, then the tensors of the blocks.
 fn point() -> Vec<f64> {
-    let n: usize = lengths(&options()).iter().sum();
+    let n = N_BLOCKS * lengths(&options()).iter().sum::<usize>();
     numbers(BATCH * ROWS * options().width + n, 9)
         .iter()
         .map(|value| 2.0 * value)
@@ -85,11 +86,19 @@ fn attend(qkv: &[f64], width: usize, n_heads: usize) -> Vec<f64> {
     out
 }
 
-/// The block from its formulas.
+/// The blocks from their formulas.
 fn values(point: &[f64]) -> Vec<f64> {
+    let (x, tensors) = point.split_at(BATCH * ROWS * options().width);
+    let blocks = tensors.chunks_exact(tensors.len() / N_BLOCKS).zip(5..);
+    blocks.fold(x.to_vec(), |x, (tensors, number)| {
+        block_values(&x, tensors, number)
+    })
+}
+
+/// A block from its formulas.
+fn block_values(x: &[f64], mut rest: &[f64], number_of_block: u32) -> Vec<f64> {
     let options = options();
     let width = options.width;
-    let (x, mut rest) = point.split_at(BATCH * ROWS * width);
     let tensors: [&[f64]; N_TENSORS] = lengths(&options).map(|n| {
         let (tensor, others) = rest.split_at(n);
         rest = others;
@@ -122,7 +131,8 @@ fn values(point: &[f64]) -> Vec<f64> {
                 let active: Vec<f64> = up.into_iter().map(gelu).collect();
                 linear(&active, down, down_bias)
             };
-            let dropout = Dropout::new(Some(DRAW), 0.25, Draw::block(5, branch)).unwrap();
+            let dropout =
+                Dropout::new(Some(DRAW), 0.25, Draw::block(number_of_block, branch)).unwrap();
             for (i, (row, added)) in rows.iter_mut().zip(&added).enumerate() {
                 let mask = dropout.row(number(i / width, sequence));
                 *row += added * f64::from(mask.factor(i % width));
@@ -197,40 +207,55 @@ fn gradients<T: AsMut<[f32]>>(tensors: &mut [T; N_TENSORS]) -> BlockGradients<'_
     }
 }
 
-/// Runs the kernel; returns outputs, then gradients.
-fn run(options: BlockOptions) -> [Vec<f32>; 2] {
-    run_after(options, |_| ())
+/// Cuts values into the tensors of each block.
+fn parted<'a>(options: &BlockOptions, mut rest: &'a [f32]) -> Vec<[&'a [f32]; N_TENSORS]> {
+    let mut blocks = Vec::new();
+    while !rest.is_empty() {
+        blocks.push(lengths(options).map(|n| {
+            let (tensor, others) = rest.split_at(n);
+            rest = others;
+            tensor
+        }));
+    }
+    blocks
 }
 
-/// Does so after something else was done with the block.
-fn run_after(options: BlockOptions, then: impl Fn(&mut TransformerBlock)) -> [Vec<f32>; 2] {
-    let all: Vec<f32> = point().iter().map(|&value| value as f32).collect();
-    let upstream: Vec<f32> = upstream().iter().map(|&value| value as f32).collect();
-    let (x, mut rest) = all.split_at(upstream.len());
-    let tensors = lengths(&options).map(|n| {
-        let (tensor, others) = rest.split_at(n);
-        rest = others;
-        tensor
-    });
-    let weights = weights(&tensors);
-    let mut block = TransformerBlock::new(options).unwrap();
-    block.pack(&weights, Pass::Training).unwrap();
-    then(&mut block);
+/// Writes gradients behind those of a batch, the blocks' one behind the other.
+fn back(
+    stack: &mut TransformerStack,
+    input: BlockInput<'_>,
+    upstream: &[f32],
+    n_blocks: usize,
+) -> Vec<f32> {
+    // Nothing of what was there is to stay.
+    let block = || lengths(stack.options()).map(|n| vec![9.0; n]);
+    let mut sums: Vec<[Vec<f32>; N_TENSORS]> =
+        std::iter::repeat_with(block).take(n_blocks).collect();
+    let mut all = vec![9.0; upstream.len()];
+    let mut to: Vec<_> = sums.iter_mut().map(gradients).collect();
+    stack.backward(input, upstream, &mut all, &mut to).unwrap();
+    all.extend(sums.iter().flatten().flatten());
+    all
+}
+
+/// Runs the kernel; returns outputs, then gradients.
+fn run(options: BlockOptions) -> [Vec<f32>; 2] {
+    let (all, upstream) = (narrow(&point()), narrow(&upstream()));
+    let (x, tensors) = all.split_at(upstream.len());
+    let blocks = parted(&options, tensors);
+    let blocks: Vec<_> = blocks.iter().map(weights).collect();
+    let mut stack = TransformerStack::new(options).unwrap();
+    stack.pack(&blocks, Pass::Training).unwrap();
     let input = BlockInput::new(x, BATCH, ROWS)
         .with_lengths(&LENGTHS)
         .with_draw(DRAW, 5);
     let mut y = vec![9.0; x.len()];
-    block.forward(input, &mut y).unwrap();
-    let mut gradients = vec![9.0; all.len()];
-    let (dx, mut rest) = gradients.split_at_mut(x.len());
-    let mut tensors = lengths(&options).map(|n| {
-        let (tensor, others) = std::mem::take(&mut rest).split_at_mut(n);
-        rest = others;
-        tensor
-    });
-    let mut to = super::tests::gradients(&mut tensors);
-    block.backward(input, &upstream, dx, &mut to).unwrap();
-    [y, gradients]
+    stack.forward(input, &mut y).unwrap();
+    [y, back(&mut stack, input, &upstream, N_BLOCKS)]
+}
+
+fn narrow(values: &[f64]) -> Vec<f32> {
+    values.iter().map(|&value| value as f32).collect()
 }
 
 fn upstream() -> Vec<f64> {
@@ -274,23 +299,51 @@ fn instructions_and_threads_give_equal_bits() {
 }
 
 #[test]
-fn buffers_of_another_block_serve_as_well() {
-    let other = BlockOptions::new(6, 3).with_hidden(50);
-    let tensors = lengths(&other).map(|n| -> Vec<f32> {
-        let numbers = numbers(n, n as u64);
-        numbers.iter().map(|&value| value as f32).collect()
-    });
-    let found = run_after(options(), |block| {
-        let mut used = TransformerBlock::new(other).unwrap();
-        used.pack(&weights(&tensors), Pass::Training).unwrap();
-        let (x, mut dx) = ([f32::NAN; 60], [0.0; 60]);
-        let mut sums = tensors.clone();
-        let input = BlockInput::new(&x, 2, 5);
-        let mut to = gradients(&mut sums);
-        used.backward(input, &x, &mut dx, &mut to).unwrap();
-        block.exchange_buffers(&mut used);
-    });
-    assert!(found == run(options()), "what is in them is not read");
+fn a_stack_is_its_blocks_one_after_another() {
+    let options = options();
+    let (all, upstream) = (narrow(&point()), narrow(&upstream()));
+    let (x, tensors) = all.split_at(upstream.len());
+    let blocks = parted(&options, tensors);
+    // One stack for all, which has had more blocks before: what they left is not read.
+    let mut stack = TransformerStack::new(options).unwrap();
+    let both = [
+        weights(&blocks[1]),
+        weights(&blocks[0]),
+        weights(&blocks[1]),
+    ];
+    stack.pack(&both, Pass::Training).unwrap();
+    let whole = BlockInput::new(x, BATCH, ROWS);
+    back(&mut stack, whole, &upstream, both.len());
+    fn of_block(x: &[f32], number: usize) -> BlockInput<'_> {
+        let input = BlockInput::new(x, BATCH, ROWS).with_lengths(&LENGTHS);
+        input.with_draw(DRAW, 5 + number as u32)
+    }
+    let mut outputs = [x.to_vec(), x.to_vec(), x.to_vec()];
+    for (number, block) in blocks.iter().enumerate() {
+        stack.pack(&[weights(block)], Pass::Training).unwrap();
+        let (from, to) = outputs.split_at_mut(number + 1);
+        let input = of_block(&from[number], number);
+        stack.forward(input, &mut to[0]).unwrap();
+    }
+    let (mut sums, mut upstream) = (Vec::new(), upstream);
+    for (number, block) in blocks.iter().enumerate().rev() {
+        stack.pack(&[weights(block)], Pass::Training).unwrap();
+        let input = of_block(&outputs[number], number);
+        let mut found = back(&mut stack, input, &upstream, 1);
+        sums.splice(0..0, found.split_off(x.len()));
+        upstream = found;
+    }
+    let [y, gradients] = run(options);
+    assert!(y == outputs[N_BLOCKS]);
+    assert!(gradients == [upstream, sums].concat());
+}
+
+#[test]
+fn what_does_not_fit_is_said() {
+    let mut stack = TransformerStack::new(options()).unwrap();
+    assert!(stack.pack(&[], Pass::Training).is_err(), "no block");
+    let input = BlockInput::new(&[], 0, 0);
+    assert!(stack.forward(input, &mut []).is_err(), "not packed");
 }
 
 #[test]
@@ -309,21 +362,11 @@ fn probabilities_of_long_sequences_are_kept_or_computed_anew_with_equal_bits() {
     const N: usize = 300;
     let run = |form| {
         let options = BlockOptions::new(4, 2).with_hidden(8).with_attention(form);
-        let tensors = lengths(&options).map(|n| -> Vec<f32> {
-            let numbers = numbers(n, n as u64);
-            numbers.iter().map(|&value| value as f32).collect()
-        });
-        let x: Vec<f32> = numbers(N * 4, 1)
-            .iter()
-            .map(|&value| value as f32)
-            .collect();
-        let mut block = TransformerBlock::new(options).unwrap();
-        block.pack(&weights(&tensors), Pass::Training).unwrap();
-        let (mut dx, mut sums) = (vec![0.0; x.len()], tensors.clone());
-        let input = BlockInput::new(&x, 1, N);
-        let mut to = gradients(&mut sums);
-        block.backward(input, &x, &mut dx, &mut to).unwrap();
-        (dx, sums)
+        let tensors = lengths(&options).map(|n| narrow(&numbers(n, n as u64)));
+        let x = narrow(&numbers(N * 4, 1));
+        let mut stack = TransformerStack::new(options).unwrap();
+        stack.pack(&[weights(&tensors)], Pass::Training).unwrap();
+        back(&mut stack, BlockInput::new(&x, 1, N), &x, 1)
     };
     assert!(run(AttentionForm::Plain) == run(AttentionForm::Tiled));
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::cli::BenchItemsArguments;
 
 /// Arguments that switch an item, and what it is called.
-const ITEMS: [(&str, &[&str]); 14] = [
+const ITEMS: [(&str, &[&str]); 15] = [
     ("all defaults", &[]),
     ("bf16 products", &["--precision", "bf16"]),
     ("operation by operation", &["--set", "training.fused=false"]),
@@ -38,6 +38,17 @@ const ITEMS: [(&str, &[&str]); 14] = [
     (
         "two replicas, the state divided",
         &["--replicas", "2", "--sharded"],
+    ),
+    (
+        "the same as processes, checkpoints in shares",
+        &[
+            "--replicas",
+            "2",
+            "--processes",
+            "--sharded",
+            "--set",
+            "training.sharded_checkpoints=true",
+        ],
     ),
     ("2,000 tokens at once", &["--max-tokens-at-once", "2000"]),
     (

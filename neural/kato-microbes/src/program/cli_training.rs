@@ -23,8 +23,9 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "N")]
     pub(crate) depth: Option<u64>,
     /// Sequences of the features, where their names are none
-    #[arg(long, value_name = "FILE")]
-    pub(crate) fasta: Option<PathBuf>,
+    // Text, as it goes into a file of settings: another path could not be kept there.
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) fasta: Option<String>,
     /// Nucleotides of a sequence that are read at most
     #[arg(long, value_name = "N")]
     pub(crate) max_bp: Option<usize>,

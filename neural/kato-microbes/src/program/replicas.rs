@@ -33,7 +33,7 @@ pub(crate) fn train(
     ];
     let (processes, group) = ReplicaProcesses::start(n, &arguments, limit)?;
     on_threads(Some(n_threads), || {
-        let ended = |silent| Ok(processes.finish(silent)?);
+        let ended = |others| Ok(processes.finish(others)?);
         run.train_as_first(Arc::new(group), on_event, ended)
     })
 }

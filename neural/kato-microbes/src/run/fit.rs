@@ -9,7 +9,7 @@ use kato_neural::checkpoint::{
     CheckpointKind, CheckpointWriter, WriterOptions, checkpoints, latest,
 };
 use kato_neural::collective::Collective;
-use kato_neural::run::{EpochHistory, RunFolder};
+use kato_neural::run::{EpochHistory, OtherReplicas, RunFolder};
 use kato_neural::train::{
     FitOptions, FitReport, Observer, Prefetched, StepPlace, Trainer, TrainerOptions,
 };
@@ -46,8 +46,8 @@ impl Run {
     }
 
     /// Trains as [`train`](Self::train) does, as the first of replicas that are processes of their own:
-    /// the others [follow](Self::follow). `ended` waits for them, or ends them where it is given one that was silent for
-    /// too long; it tells the error of one of them, where there is any, rather than that it is gone.
+    /// the others [follow](Self::follow). `ended` waits for them or ends them, as what is known of them asks for; it
+    /// tells the error of one of them, where there is any, rather than that it is gone.
     ///
     /// # Errors
     ///
@@ -56,21 +56,21 @@ impl Run {
         &mut self,
         collective: Arc<dyn Collective>,
         on_event: &mut (dyn FnMut(MicrobesEvent<'_>) -> bool + Send),
-        ended: impl FnOnce(Option<usize>) -> Result<(), E>,
+        ended: impl FnOnce(OtherReplicas) -> Result<(), E>,
     ) -> Result<MicrobesOutcome, E> {
         // The connections end with it, and let the others go.
         let fitted = self.lead(Some(collective), on_event);
-        let silent = fitted.as_ref().err().and_then(MicrobesError::silent);
-        let ended = ended(silent);
-        match fitted {
-            // It is the cause of what the others say.
-            Err(error) if !error.is_gone() && silent.is_none() => Err(error.into()),
-            fitted => {
-                ended?;
-                let fitted = fitted?;
-                Ok(self.outcome(fitted.ending.into(), fitted.n_steps)?)
-            }
+        let others = match &fitted {
+            Ok(_) => OtherReplicas::Through,
+            Err(error) => error.other_replicas(),
+        };
+        let ended = ended(others);
+        // Where the first one has failed itself, that is the cause of what the others say.
+        if others != OtherReplicas::Needless {
+            ended?;
         }
+        let fitted = fitted?;
+        Ok(self.outcome(fitted.ending.into(), fitted.n_steps)?)
     }
 
     /// Trains the run in a folder as one of the replicas beside the [first](Self::train_as_first), which

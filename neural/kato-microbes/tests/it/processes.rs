@@ -8,10 +8,10 @@ use std::time::Duration;
 use crate::program::{json, made, program, run, stderr, with_small};
 use crate::support::{Done, State, state};
 
-/// A pre-training by two replicas into a folder.
-fn pretrain<'a>(out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+/// A pre-training by so many replicas into a folder.
+fn pretrain<'a>(replicas: &'a str, out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let flags = ["pretrain", "c/table.biom", "--tree", "c/tree.nwk", "--json"];
-    let replicas = ["--replicas", "2", "--sharded", "--out", out];
+    let replicas = ["--replicas", replicas, "--sharded", "--out", out];
     let often = ["--set", "training.save_steps=1"];
     with_small(&[&flags[..], &replicas, &often, more].concat())
 }
@@ -21,11 +21,11 @@ fn processes_give_the_bits_of_threads_killed_at_any_moment_or_not() -> Done {
     let folder = made()?;
     let at = folder.path();
     let ended = |out: &str| -> Result<State, Box<dyn std::error::Error>> { state(&at.join(out)) };
-    json(&run(at, &pretrain("threads", &[]))?)?;
-    json(&run(at, &pretrain("processes", &["--processes"]))?)?;
+    json(&run(at, &pretrain("2", "threads", &[]))?)?;
+    json(&run(at, &pretrain("2", "processes", &["--processes"]))?)?;
     assert!(ended("processes")? == ended("threads")?, "other bits");
 
-    let mut child = started(at, &pretrain("killed", &["--processes"]))?;
+    let mut child = started(at, &pretrain("2", "killed", &["--processes"]))?;
     for milliseconds in [0, 40] {
         std::thread::park_timeout(Duration::from_millis(milliseconds));
         child.kill()?;
@@ -53,68 +53,75 @@ fn started(at: &Path, arguments: &[&str]) -> Result<Child, Box<dyn std::error::E
     Ok(child)
 }
 
-/// Begins a long pre-training, sends a signal to its second replica, and returns how it ended, and the replica.
+/// Begins a long pre-training, sends a signal to each replica but the first, and returns how it ended, and the
+/// replicas.
 #[cfg(target_os = "linux")]
 fn signalled(
-    signal: &str,
+    signals: &[&str],
     silence_s: u32,
-) -> Result<(std::process::Output, String), Box<dyn std::error::Error>> {
+) -> Result<(std::process::Output, Vec<String>), Box<dyn std::error::Error>> {
     let folder = made()?;
     let at = folder.path();
     let silence = format!("training.silence_s={silence_s}");
-    let long = [
-        "--processes",
-        "--set",
-        "training.epochs=1000",
-        "--set",
-        "training.patience=1000",
-        "--set",
-        silence.as_str(),
-    ];
-    let mut child = started(at, &pretrain("killed", &long))?;
-    // Its second replica, as soon as there is one.
-    let other = loop {
-        let mut found = children(child.id())?;
-        if let Some(other) = found.pop() {
-            break other;
+    let replicas = (signals.len() + 1).to_string();
+    let settings = ["training.epochs=1000", "training.patience=1000", &silence];
+    let settings = settings.iter().flat_map(|setting| ["--set", setting]);
+    let long: Vec<&str> = ["--processes"].into_iter().chain(settings).collect();
+    let mut child = started(at, &pretrain(&replicas, "killed", &long))?;
+    // As soon as there are all of them.
+    let others = loop {
+        let found = children(child.id())?;
+        if found.len() == signals.len() {
+            break found;
         }
         if child.try_wait()?.is_some() {
             return Err(stderr(&child.wait_with_output()?).into());
         }
         std::thread::park_timeout(Duration::from_millis(5));
     };
-    let sent = std::process::Command::new("kill")
-        .args([signal, &other])
-        .status()?;
-    assert!(sent.success());
-    Ok((child.wait_with_output()?, other))
+    for (signal, other) in signals.iter().zip(&others) {
+        let sent = std::process::Command::new("kill")
+            .args([signal, other.as_str()])
+            .status()?;
+        assert!(sent.success());
+    }
+    let output = child.wait_with_output()?;
+    for other in &others {
+        let left = Path::new("/proc").join(other).exists();
+        assert!(!left, "a process is left behind, stopped or not");
+    }
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    Ok((output, others))
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn a_process_that_is_killed_ends_all_and_is_named() -> Done {
-    let (output, _) = signalled("-KILL", 600)?;
-    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    assert!(
-        stderr(&output).contains("replica 1 failed: signal: 9"),
-        "{}",
-        stderr(&output)
-    );
+    let (output, _) = signalled(&["-KILL"], 600)?;
+    let said = stderr(&output);
+    assert!(said.contains("replica 1 failed: signal: 9"), "{said}");
     Ok(())
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn a_process_that_is_stopped_ends_all_after_the_limit_and_is_named() -> Done {
-    let (output, other) = signalled("-STOP", 4)?;
-    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let (output, others) = signalled(&["-STOP"], 4)?;
     let said = stderr(&output);
-    assert!(
-        said.contains(&format!("replica 1, process {other}")) && said.contains("4 s"),
-        "{said}"
-    );
-    // No process is left behind, stopped or not.
-    assert!(!Path::new("/proc").join(&other).exists());
+    let named = format!("replica 1, process {}", others[0]);
+    for word in [named.as_str(), "4 s", "training.silence_s"] {
+        assert!(said.contains(word), "{said}");
+    }
+    Ok(())
+}
+
+/// Nobody waits for the one that is stopped: the limit is longer than any test.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_process_that_is_killed_beside_one_that_is_stopped_ends_all_at_once() -> Done {
+    let (output, _) = signalled(&["-STOP", "-KILL"], 600_000)?;
+    let said = stderr(&output);
+    assert!(said.contains("failed: signal: 9"), "{said}");
     Ok(())
 }
 

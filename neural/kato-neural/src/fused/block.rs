@@ -1,38 +1,48 @@
-//! A transformer block as one node, computed by the kernels.
+//! Transformer blocks as one node, computed by the kernels.
 
 use burn::backend::Flex;
 use burn::tensor::Tensor;
 use kato_kernels::{
     BlockGradients, BlockInput, BlockOptions, BlockWeights, Draw, Pass as Direction,
-    TransformerBlock,
+    TransformerStack,
 };
 
 use super::divided::{DividedBlock, divided};
-use super::node::{BlockRun, N_TENSORS, node};
+use super::node::{BlockRun, MAX_BLOCKS, N_TENSORS, node};
 use super::tensors::{Values, contiguous, slice, tensor, values};
 use super::workspace::Lease;
 use super::{Form, Pool};
 
-/// What a block runs over.
+/// Weights of the blocks of a node at most, where there are several: the sums of their gradients, of which the
+/// kernels keep some, are to stay few beside what a batch holds.
+const MAX_WEIGHTS: usize = 1 << 20;
+
+/// What blocks run over.
 pub(crate) struct BlockCall<'a> {
-    pub(crate) pool: &'a Pool<TransformerBlock>,
+    pub(crate) pool: &'a Pool<TransformerStack>,
     pub(crate) options: BlockOptions,
     pub(crate) lengths: &'a [usize],
-    /// The draw of dropout, and the block's number.
+    /// The draw of dropout, and the first block's number.
     pub(crate) draw: Option<(Draw, u32)>,
 }
 
-/// Computes a block of rows `[batch, rows, width]` from weights in the kernels' order.
-pub(crate) fn block(
+/// Says how many blocks of so many weights go into a node: what goes from one to the next is not kept.
+pub(crate) fn blocks_at_once(n_weights: usize) -> usize {
+    (MAX_WEIGHTS / n_weights.max(1)).clamp(1, MAX_BLOCKS)
+}
+
+/// Computes blocks of rows `[batch, rows, width]` from their weights in the kernels' order, block behind block.
+pub(crate) fn blocks(
     call: &BlockCall<'_>,
     rows: Tensor<3>,
-    weights: [Tensor<1>; N_TENSORS],
+    weights: Vec<Tensor<1>>,
     form: Form,
 ) -> Tensor<3> {
     let shape = rows.dims();
     let run = |rows| Run::new(call, shape, rows);
     if form == Form::Plain {
-        let output = run(values(rows)).forward(&weights.map(values));
+        let weights: Vec<Values> = weights.into_iter().map(values).collect();
+        let output = run(values(rows)).forward(&weights);
         return Tensor::from_primitive::<Flex>(output);
     }
     node(rows, weights, run)
@@ -48,12 +58,12 @@ pub(crate) fn divided_block(
     divided(block, rows, |rows| Run::new(call, shape, rows))
 }
 
-/// All that a block's way back needs beside its weights: it computes the block anew.
+/// All that the way back needs beside the weights: it computes the blocks anew.
 #[derive(Debug, Clone)]
 struct Run {
-    /// A workspace is taken for each direction and given back at once: blocks of a stack take turns
+    /// A workspace is taken for each direction and given back at once: nodes of a stack take turns
     /// with one, and packing the weights again costs far less than a product with them.
-    pool: Pool<TransformerBlock>,
+    pool: Pool<TransformerStack>,
     options: BlockOptions,
     lengths: Vec<usize>,
     draw: Option<(Draw, u32)>,
@@ -82,14 +92,11 @@ impl BlockRun for Run {
         let mut rows = vec![0.0; self.shape.iter().product()];
         let lengths = weights.iter().map(|weight| slice(weight).len());
         let mut buffers: Vec<Vec<f32>> = lengths.map(|n| vec![0.0; n]).collect();
+        let blocks = buffers.chunks_exact_mut(N_TENSORS);
+        let mut blocks: Vec<_> = blocks.map(gradients).collect();
         self.packed(weights, Direction::Training)
             .get()
-            .backward(
-                self.input(),
-                slice(&upstream),
-                &mut rows,
-                &mut gradients(&mut buffers),
-            )
+            .backward(self.input(), slice(&upstream), &mut rows, &mut blocks)
             .expect("the way back of its own pass");
         let flat = |buffer: Vec<f32>| {
             let n = buffer.len();
@@ -114,14 +121,15 @@ impl Run {
     }
 
     /// Takes a workspace, and packs the weights into it.
-    fn packed(&self, tensors: &[Values], direction: Direction) -> Lease<TransformerBlock> {
+    fn packed(&self, tensors: &[Values], direction: Direction) -> Lease<TransformerStack> {
+        let blocks: Vec<_> = tensors.chunks_exact(N_TENSORS).map(weights).collect();
         let mut lease = self.pool.take(
-            |block| *block.options() == self.options,
-            || TransformerBlock::new(self.options).expect("options of a stack that exists"),
+            |stack| *stack.options() == self.options,
+            || TransformerStack::new(self.options).expect("options of a stack that exists"),
         );
         lease
             .get()
-            .pack(&weights(tensors), direction)
+            .pack(&blocks, direction)
             .expect("weights of a stack that exists");
         lease
     }
@@ -137,7 +145,7 @@ impl Run {
     }
 }
 
-/// Twelve tensors as the kernels take them.
+/// A block's tensors as the kernels take them.
 fn weights(tensors: &[Values]) -> BlockWeights<'_> {
     let at = |place: usize| slice(&tensors[place]);
     BlockWeights {

@@ -1,4 +1,4 @@
-//! A block as one node of the graph, which keeps its input alone.
+//! Blocks as one node of the graph, which keeps the first one's input alone.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
@@ -14,10 +14,10 @@ use super::tensors::{Values, contiguous, parted, tracked};
 
 /// Tensors of a block.
 pub(super) const N_TENSORS: usize = 12;
-/// The rows, and they.
-const N_PARENTS: usize = N_TENSORS + 1;
+/// The most blocks of a node: how many parents it has is part of its type.
+pub(super) const MAX_BLOCKS: usize = 4;
 
-/// What computes a block: from its rows, which it has, and from its weights in the kernels' order.
+/// What computes blocks: from the first one's rows, which it has, and from their weights in the kernels' order.
 pub(super) trait BlockRun: Clone + Debug + Send + 'static {
     /// Runs forward.
     fn forward(&self, weights: &[Values]) -> Values;
@@ -29,19 +29,35 @@ pub(super) trait BlockRun: Clone + Debug + Send + 'static {
     ) -> (Option<Values>, Vec<Option<Values>>);
 }
 
-/// Computes a block of rows; `run` makes of the rows what computes it.
+/// Computes blocks of rows; `run` makes of the rows what computes them.
 pub(super) fn node<R: BlockRun>(
     rows: Tensor<3>,
-    weights: [Tensor<1>; N_TENSORS],
+    weights: Vec<Tensor<1>>,
     run: impl FnOnce(Values) -> R,
 ) -> Tensor<3> {
-    let parents = [tracked(rows)].into_iter().chain(weights.map(tracked));
-    let (numbers, guards) = parted(parents);
+    // The rows are a parent too.
+    match weights.len() / N_TENSORS {
+        1 => node_of::<R, { N_TENSORS + 1 }>(rows, weights, run),
+        2 => node_of::<R, { 2 * N_TENSORS + 1 }>(rows, weights, run),
+        3 => node_of::<R, { 3 * N_TENSORS + 1 }>(rows, weights, run),
+        _ => node_of::<R, { MAX_BLOCKS * N_TENSORS + 1 }>(rows, weights, run),
+    }
+}
+
+fn node_of<R: BlockRun, const N: usize>(
+    rows: Tensor<3>,
+    weights: Vec<Tensor<1>>,
+    run: impl FnOnce(Values) -> R,
+) -> Tensor<3> {
+    let parents = [tracked(rows)]
+        .into_iter()
+        .chain(weights.into_iter().map(tracked));
+    let (numbers, guards) = parted::<N>(parents);
     let mut numbers = numbers.into_iter();
     let run = run(numbers.next().expect("the rows are first"));
     // Laid out once; tensors that are so already are shared and not copied.
     let weights: Vec<Values> = numbers.map(contiguous).collect();
-    let prepared = BlockBackward(PhantomData).prepare::<NoCheckpointing>(guards);
+    let prepared = BlockBackward::<R, N>(PhantomData).prepare::<NoCheckpointing>(guards);
     let output = run.forward(&weights);
     let output = match prepared.compute_bound().stateful() {
         OpsKind::Tracked(prepared) => prepared.finish((run, weights), output),
@@ -51,17 +67,12 @@ pub(super) fn node<R: BlockRun>(
 }
 
 #[derive(Debug)]
-struct BlockBackward<R>(PhantomData<fn() -> R>);
+struct BlockBackward<R, const N: usize>(PhantomData<fn() -> R>);
 
-impl<R: BlockRun> Backward<Flex, N_PARENTS> for BlockBackward<R> {
+impl<R: BlockRun, const N: usize> Backward<Flex, N> for BlockBackward<R, N> {
     type State = (R, Vec<Values>);
 
-    fn backward(
-        self,
-        ops: Ops<Self::State, N_PARENTS>,
-        grads: &mut Gradients,
-        _: &mut Checkpointer,
-    ) {
+    fn backward(self, ops: Ops<Self::State, N>, grads: &mut Gradients, _: &mut Checkpointer) {
         let upstream = grads.consume::<Flex>(&ops.node);
         let (run, weights) = ops.state;
         let (rows, weights) = run.backward(&weights, upstream);

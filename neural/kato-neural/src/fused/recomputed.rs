@@ -20,7 +20,7 @@ pub(crate) fn recomputed(
     weights: [Tensor<1>; N_TENSORS],
     compute: Arc<Compute>,
 ) -> Tensor<3> {
-    node(rows, weights, |rows| Run { rows, compute })
+    node(rows, weights.into(), |rows| Run { rows, compute })
 }
 
 /// Runs a block whose weights replicas have divided: without a graph, and once more with one on the way back.

@@ -1,4 +1,4 @@
-//! Transformers whose blocks keep nothing but their inputs, and attention pooling.
+//! Transformers whose blocks keep their inputs at most, and attention pooling.
 
 mod affine;
 mod block;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use burn::module::Module;
 use burn::tensor::Tensor;
-use kato_kernels::{BlockOptions, TransformerBlock};
+use kato_kernels::{BlockOptions, TransformerStack};
 
 pub(in crate::layers) use affine::affine;
 pub use affine::{Affine, RowNorm};
@@ -29,9 +29,9 @@ use plain::Plain;
 
 /// A stack of pre-norm blocks: `x + attention(norm x)`, then `x + net(norm x)` with a GELU net.
 ///
-/// A block keeps only its input from forward to backward, and computes everything between anew: so
-/// memory grows with the number of blocks by one tensor each. Where blocks are nodes of their own,
-/// nothing is computed for padding, and sequences of different length cost what they hold.
+/// Where blocks are nodes of Burn's graph, up to four of them keep only what the first one is given from forward to
+/// backward, and compute everything else anew; blocks of more than 2¹⁸ weights by fewer. So memory grows by one tensor with
+/// every so many blocks. Nothing is computed for padding then, and sequences of different length cost what they hold.
 ///
 /// Parameters have the names and shapes of PyTorch's `nn.TransformerEncoder` of
 /// `nn.TransformerEncoderLayer(norm_first=True, activation="gelu")`. While training, dropout acts on
@@ -60,7 +60,7 @@ pub struct Transformer {
     dropout: f64,
     stream: u64,
     #[module(skip)]
-    workspaces: Pool<TransformerBlock>,
+    workspaces: Pool<TransformerStack>,
     #[module(skip)]
     division: Division,
 }
@@ -109,17 +109,24 @@ impl Transformer {
         let outputs = match form {
             Some(form) => {
                 let options = self.options(pass);
-                let blocks = self.layers.iter().enumerate();
-                blocks.fold(rows, |rows, (number, layer)| {
+                let n_at_once = match self.division.is_set() {
+                    // Gathered where they are computed, block by block.
+                    true => 1,
+                    false => fused::blocks_at_once(self.layers[0].num_params()),
+                };
+                let groups = self.layers.chunks(n_at_once).enumerate();
+                groups.fold(rows, |rows, (group, layers)| {
+                    let first = (group * n_at_once) as u32;
                     let call = BlockCall {
                         pool: &self.workspaces,
                         options,
                         lengths,
-                        draw: pass.dropout(self.stream).map(|draw| (draw, number as u32)),
+                        draw: pass.dropout(self.stream).map(|draw| (draw, first)),
                     };
-                    match self.division.of(layer) {
+                    let weights = || layers.iter().flat_map(TransformerLayer::flat).collect();
+                    match self.division.of(&layers[0]) {
                         Some(block) => fused::divided_block(&call, rows, block),
-                        None => fused::block(&call, rows, layer.flat(), form),
+                        None => fused::blocks(&call, rows, weights(), form),
                     }
                 })
             }

@@ -20,12 +20,6 @@ impl SettingFlag for String {
     }
 }
 
-impl SettingFlag for std::path::PathBuf {
-    fn to_value(&self) -> Value {
-        Value::String(self.to_string_lossy().into_owned())
-    }
-}
-
 impl SettingFlag for f64 {
     fn to_value(&self) -> Value {
         Value::Float(*self)

@@ -5,8 +5,9 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, BufRead, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::process::{Child, Command, Stdio};
-use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use kato_advice::ErrorClass;
 
@@ -38,7 +39,9 @@ pub enum ReplicaError {
     },
     /// One of them was waited for too long, and is ended.
     #[error(
-        "replica {rank}, process {process}, had said nothing for {} s and was ended: it was stopped, or its share takes longer",
+        "replica {rank}, process {process}, had said nothing for {} s and was ended: it was stopped, or its share takes \
+         longer; `resume` goes on from the last checkpoint, with a larger `training.silence_s` in the run's settings if \
+         its share does",
         waited.as_secs()
     )]
     Silent {
@@ -70,11 +73,27 @@ impl ReplicaError {
     }
 }
 
+/// What the first replica knows of the others when it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OtherReplicas {
+    /// They are through as well.
+    Through,
+    /// One of them is gone, and says why.
+    OneGone,
+    /// This one was waited for too long.
+    Silent(usize),
+    /// They are not needed any more: the first one has failed.
+    Needless,
+}
+
 /// The processes that train beside this one.
 #[derive(Debug)]
 pub struct ReplicaProcesses {
-    /// Their ranks, and what they say.
-    children: Vec<(usize, Child, JoinHandle<String>)>,
+    /// By rank, from 1.
+    children: Vec<Child>,
+    /// What each has said, when it has ended.
+    words: Receiver<(usize, String)>,
     limit: Duration,
 }
 
@@ -103,74 +122,92 @@ impl ReplicaProcesses {
             n,
             key,
         };
-        let children = (1..n).map(|rank| start(arguments, &place(rank)));
+        let (sender, words) = channel();
+        let children = (1..n).map(|rank| start(arguments, &place(rank), sender.clone()));
         let mut processes = Self {
             children: children.collect::<io::Result<_>>()?,
+            words,
             limit,
         };
+        drop(sender);
         let mut all_run = || {
             let mut children = processes.children.iter_mut();
-            children.all(|(_, child, _)| matches!(child.try_wait(), Ok(None)))
+            children.all(|child| matches!(child.try_wait(), Ok(None)))
         };
         let options = TcpOptions::new(address, 0, n, key);
         let options = options.with_timeout(limit).with_exchange_timeout(limit);
         match TcpGroup::lead(&listener, options, &mut all_run) {
             Ok(group) => Ok((processes, group)),
             Err(error) => {
-                let silent = match error {
-                    CollectiveError::Missing { first, waited, .. } if waited > limit => Some(first),
-                    _ => None,
-                };
                 // One that could not begin says why; the others would look for this one on and on.
-                processes.children.retain_mut(|(rank, child, _)| {
-                    let is_told = Some(*rank) == silent || !matches!(child.try_wait(), Ok(None));
-                    if !is_told {
-                        drop(child.kill().and_then(|()| child.wait()));
+                let others = match error {
+                    CollectiveError::Missing { first, waited, .. } if waited > limit => {
+                        OtherReplicas::Silent(first)
                     }
-                    is_told
-                });
-                Err(processes.finish(silent).err().unwrap_or(error.into()))
+                    _ => OtherReplicas::OneGone,
+                };
+                Err(processes.finish(others).err().unwrap_or(error.into()))
             }
         }
     }
 
-    /// Waits until all have ended. Where one was [silent](CollectiveError::Silent), all are ended.
+    /// Waits until all have ended, or until it is known which one has failed: then the others are ended, as nobody asks
+    /// for what they compute.
     ///
     /// # Errors
     ///
-    /// [`ReplicaError::Silent`] for that one, or [`ReplicaError::Failed`] with the words of the first that failed. One
-    /// that only found the others gone is to end with a failure and no words.
-    pub fn finish(mut self, silent: Option<usize>) -> Result<(), ReplicaError> {
-        let (mut failed, mut without_words) = (None, None);
-        for (rank, child, _) in &mut self.children {
-            if silent.is_some() {
-                // All of them: another one may be stopped as well, and would be waited for without end. One that has
-                // ended by itself is none to be killed.
-                drop(child.kill());
-            }
-            if Some(*rank) == silent {
-                failed = Some(ReplicaError::Silent {
-                    rank: *rank,
-                    process: child.id(),
-                    waited: self.limit,
-                });
+    /// [`ReplicaError::Failed`] with the words of one that failed; one that only found the others gone is to end with
+    /// a failure and no words. [`ReplicaError::Silent`] for one that was, or that has not ended within the limit.
+    pub fn finish(mut self, others: OtherReplicas) -> Result<(), ReplicaError> {
+        let ended = match others {
+            OtherReplicas::Silent(rank) => Err(self.silent(rank)),
+            OtherReplicas::Needless => Ok(()),
+            OtherReplicas::Through | OtherReplicas::OneGone => self.wait(),
+        };
+        for child in &mut self.children {
+            // One that has ended by itself is none to be killed; one that is stopped would be waited for without end.
+            drop(child.kill());
+            child.wait()?;
+        }
+        ended
+    }
+
+    /// Waits until all have ended by themselves, or one of them with a word of its own.
+    fn wait(&mut self) -> Result<(), ReplicaError> {
+        let until = Instant::now() + self.limit;
+        let mut running: Vec<usize> = (1..=self.children.len()).collect();
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let (rank, said) = match self.words.recv_timeout(left) {
+                Ok(heard) => heard,
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                Err(RecvTimeoutError::Timeout) => {
+                    return running
+                        .first()
+                        .map_or(Ok(()), |&rank| Err(self.silent(rank)));
+                }
+            };
+            running.retain(|&other| other != rank);
+            let status = self.children[rank - 1].wait()?;
+            // Killed, by the system where memory is short.
+            let is_killed = status.code().is_none();
+            if !status.success() && (is_killed || !said.is_empty()) {
+                let said = if said.is_empty() {
+                    status.to_string()
+                } else {
+                    said
+                };
+                return Err(ReplicaError::Failed { rank, said });
             }
         }
-        for (rank, mut child, words) in self.children {
-            let status = child.wait()?;
-            let said = words.join().unwrap_or_default();
-            if status.success() {
-                continue;
-            }
-            if !said.is_empty() {
-                failed.get_or_insert(ReplicaError::Failed { rank, said });
-            } else if status.code().is_none() {
-                // Killed, by the system where memory is short.
-                let said = status.to_string();
-                without_words.get_or_insert(ReplicaError::Failed { rank, said });
-            }
+    }
+
+    fn silent(&self, rank: usize) -> ReplicaError {
+        ReplicaError::Silent {
+            rank,
+            process: self.children.get(rank.wrapping_sub(1)).map_or(0, Child::id),
+            waited: self.limit,
         }
-        failed.or(without_words).map_or(Ok(()), Err)
     }
 }
 
@@ -231,7 +268,8 @@ impl Place {
 fn start<S: AsRef<OsStr>>(
     arguments: &[S],
     place: &Place,
-) -> io::Result<(usize, Child, JoinHandle<String>)> {
+    told: Sender<(usize, String)>,
+) -> io::Result<Child> {
     let mut child = Command::new(std::env::current_exe()?)
         .args(arguments)
         .stdin(Stdio::piped())
@@ -243,17 +281,19 @@ fn start<S: AsRef<OsStr>>(
         // One that has ended already does not read it; whoever waits for it tells why.
         drop(input.write_all(place.to_line().as_bytes()));
     }
-    let words = child.stderr.take();
+    let (words, rank) = (child.stderr.take(), place.rank);
     // Read as it comes: a full pipe would stop the process.
-    let words = thread::spawn(move || {
+    thread::spawn(move || {
         let mut said = String::new();
         if let Some(mut words) = words {
             // What is no text, nobody could be told.
             let _ = words.read_to_string(&mut said);
         }
-        said.trim().trim_start_matches("error: ").to_owned()
+        let said = said.trim().trim_start_matches("error: ").to_owned();
+        // Nobody listens any more where all are ended.
+        let _ = told.send((rank, said));
     });
-    Ok((place.rank, child, words))
+    Ok(child)
 }
 
 #[cfg(test)]

@@ -117,7 +117,12 @@ impl<T: Task> Observer<T> for Judge {
 }
 
 fn fitted<T: Learner>(how: How, from: Option<&TrainerCheckpoint>) -> Fitted {
-    let folder = tempfile::tempdir().unwrap();
+    // Names of folders need not be text.
+    #[cfg(unix)]
+    let name: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(b"\xff");
+    #[cfg(not(unix))]
+    let name = "run";
+    let folder = tempfile::Builder::new().prefix(name).tempdir().unwrap();
     let weights = together(ThreadGroup::split(how.n_ranks), |collective| {
         let (task, model) = T::begin();
         let (options, rank) = (options(None).with_sharded(how.sharded), collective.rank());

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::super::attend::{CrossGradients, Memory};
 use super::super::options::Pass;
+use super::super::plan::{n_units, unit};
 use super::super::stack::{OUTPUT_PLACE, add};
 use super::{DecoderGradients, RecurrentDecoder, Shape};
 use crate::dropout::Dropout;
@@ -61,8 +62,8 @@ impl RecurrentDecoder {
         let (n, k) = (self.stack.options.n_hidden, self.stack.options.n_inputs);
         let top = self.stack.options.n_layers - 1;
         let dropped = Dropout::new(shape.draw, self.stack.options.output_dropout, OUTPUT_PLACE);
-        let segment = |task: usize| {
-            let task = &self.tasks[task];
+        let segment = |number: usize| {
+            let (task, rows) = unit(&self.tasks, number);
             // The projection read what it was given: with what was attended to, and after dropout.
             let after = if attended {
                 &task.attend.merged
@@ -82,10 +83,10 @@ impl RecurrentDecoder {
                 dy_stride: k,
                 x,
                 x_stride: n,
-                rows: &task.plan.valid,
+                rows,
             }
         };
-        let product = self.stack.product(k, n, self.tasks.len());
+        let product = self.stack.product(k, n, n_units(&self.tasks));
         product.compute(
             &mut self.stack.scratches,
             segment,
@@ -98,10 +99,10 @@ impl RecurrentDecoder {
     fn attention_gradients(&mut self, memory: Memory<'_>, gradients: &mut CrossGradients<'_>) {
         let n = self.stack.options.n_hidden;
         let (top, own) = (self.stack.options.n_layers - 1, memory.n_keys * n);
-        let product = self.stack.product(n, n, self.tasks.len());
-        let segment = |task: usize| {
-            let task = &self.tasks[task];
-            let (dy, rows) = (&task.attend.query, &task.plan.valid);
+        let product = self.stack.product(n, n, n_units(&self.tasks));
+        let segment = |number: usize| {
+            let (task, rows) = unit(&self.tasks, number);
+            let dy = &task.attend.query;
             let x = task.layers[top]
                 .h
                 .get(task.plan.n_rows() * n..)
@@ -121,13 +122,9 @@ impl RecurrentDecoder {
             gradients.query,
             Some(gradients.query_bias),
         );
-        let segment = |task: usize| {
-            let task = &self.tasks[task];
-            let (dy, x, rows) = (
-                &task.attend.d_merged,
-                &task.attend.context,
-                &task.plan.valid,
-            );
+        let segment = |number: usize| {
+            let (task, rows) = unit(&self.tasks, number);
+            let (dy, x) = (&task.attend.d_merged, &task.attend.context);
             Segment {
                 dy,
                 dy_stride: n,

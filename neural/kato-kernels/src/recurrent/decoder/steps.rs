@@ -1,5 +1,7 @@
 //! Runs the steps of a decoder's task, forward and backward.
 
+use std::ops::Range;
+
 use super::super::attend::{Attend, Memory};
 use super::super::layer::At;
 use super::super::stack::{OUTPUT_PLACE, add};
@@ -26,26 +28,31 @@ impl RecurrentDecoder {
             task.attend.begin(length, n, attend.n_heads * memory.n_keys);
         }
         let attend = attend.as_ref().map(|(attend, memory)| (*attend, memory));
-        // All inputs are known: layers run one after another, which reads weights less often.
-        if self.taught() {
-            for t in 0..task.plan.n_steps() {
+        let mut first = 0;
+        while first < task.plan.n_steps() {
+            let steps = self.known_from(first, task.plan.n_steps());
+            first = steps.end;
+            for t in steps.clone() {
                 self.read(task, task.at(t), input);
             }
-            self.stack.all_steps(task, input.draw);
-        }
-        for t in 0..task.plan.n_steps() {
-            let at = task.at(t);
-            if !self.taught() {
-                self.read(task, at, input);
-                self.stack.step(task, at, input.draw);
+            self.stack.steps(task, steps.clone(), input.draw);
+            for t in steps {
+                self.predict(task, task.at(t), attend, dropout);
             }
-            self.predict(task, at, attend, dropout);
         }
     }
 
-    /// Tells whether every step reads the true value: then layers can go one after another.
-    fn taught(&self) -> bool {
-        self.truth.iter().skip(1).all(|&truth| truth)
+    /// Returns the steps from `first` on whose inputs are known when it begins: the true values behind it. They go
+    /// through one layer after another.
+    fn known_from(&self, first: usize, n_steps: usize) -> Range<usize> {
+        let taught = self.truth[first + 1..n_steps].iter();
+        first..first + 1 + taught.take_while(|&&truth| truth).count()
+    }
+
+    /// Returns such steps by the end of them.
+    fn known_until(&self, end: usize) -> Range<usize> {
+        let taught = self.truth[1..end].iter().rev();
+        end - 1 - taught.take_while(|&&truth| truth).count()..end
     }
 
     /// Computes the predictions of a step from the outputs.
@@ -118,36 +125,30 @@ impl RecurrentDecoder {
             task.attend.begin_back(&task.plan, n, memory.n_keys);
         }
         let attend = attend.as_ref().map(|(attend, memory)| (*attend, memory));
-        let taught = self.taught();
-        if taught {
-            let length = task.plan.n_steps() * task.plan.n_rows() * n;
-            grow(&mut task.between, length);
-            task.between[..length].fill(0.0);
-        }
-        let mut read_later = 0;
-        for t in (0..task.plan.n_steps()).rev() {
-            let at = task.at(t);
-            let d_predictions = &mut task.wide[at.rows(k)];
-            for (d, &row) in d_predictions.chunks_exact_mut(k).zip(&task.plan.rows) {
-                d.copy_from_slice(&predictions[(row * shape.steps + t) * k..][..k]);
+        let length = task.plan.n_steps() * task.plan.n_rows() * n;
+        grow(&mut task.between, length);
+        task.between[..length].fill(0.0);
+        let (mut end, mut read_later) = (task.plan.n_steps(), 0);
+        while end > 0 {
+            let steps = self.known_until(end);
+            end = steps.start;
+            for t in steps.clone().rev() {
+                let at = task.at(t);
+                let d_predictions = &mut task.wide[at.rows(k)];
+                for (d, &row) in d_predictions.chunks_exact_mut(k).zip(&task.plan.rows) {
+                    d.copy_from_slice(&predictions[(row * shape.steps + t) * k..][..k]);
+                }
+                // The step behind these may have read the last prediction; `dx` holds what comes back from it.
+                let read = std::mem::take(&mut read_later) * k;
+                add(&mut d_predictions[..read], &task.dx[..read]);
+                self.predict_back(task, at, attend, dropout);
             }
-            // The next step may have read the prediction; `dx` holds what comes back from it.
-            add(
-                &mut d_predictions[..read_later * k],
-                &task.dx[..read_later * k],
-            );
-            self.predict_back(task, at, attend, dropout);
-            if taught {
-                continue;
-            }
-            // True values have no gradient; the learnt first input has.
-            let own = t > 0 && !self.truth[t];
-            self.stack.step_back(task, at, shape.draw, own || t == 0);
-            read_later = if own { at.active } else { 0 };
-        }
-        if taught {
-            self.stack.all_steps_back(task, shape.draw, false, true);
-            self.stack.first_inputs_back(task);
+            self.stack
+                .steps_back(task, steps, shape.draw, (false, true));
+            // True values have no gradient; predictions that were read have, and so has the learnt first input.
+            let first = task.at(end);
+            self.stack.inputs_back(task, first);
+            read_later = first.active;
         }
     }
 
@@ -160,19 +161,15 @@ impl RecurrentDecoder {
         dropout: Option<Dropout>,
     ) {
         let options = &self.stack.options;
-        let (n, k, top) = (options.n_hidden, options.n_inputs, options.n_layers - 1);
+        let (n, k) = (options.n_hidden, options.n_inputs);
         let values = &task.wide[at.rows(k)];
         let rows = Rows {
             values,
             stride: k,
             n_rows: at.active,
         };
-        // Layer after layer, gradients of all steps are needed before the first layer runs.
-        let sum = if self.taught() {
-            &mut task.between[at.rows(n)]
-        } else {
-            &mut task.layers[top].d_state[..at.active * n]
-        };
+        // Layer after layer, gradients of all these steps are needed before the first layer runs.
+        let sum = &mut task.between[at.rows(n)];
         let (out, begin) = match attend {
             Some(_) => (&mut task.attend.d_merged[at.rows(n)], Begin::Zero),
             None => (&mut *sum, Begin::Add),

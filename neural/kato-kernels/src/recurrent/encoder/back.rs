@@ -43,7 +43,9 @@ impl RecurrentEncoder {
                     }
                 }
             }
-            stack.all_steps_back(task, draw, wants_inputs, upstream.outputs.is_some());
+            let steps = 0..task.plan.n_steps();
+            let wants = (wants_inputs, upstream.outputs.is_some());
+            stack.steps_back(task, steps, draw, wants);
         });
         self.stack.weight_gradients(&self.tasks, gradients.layers);
         let stack = &self.stack;

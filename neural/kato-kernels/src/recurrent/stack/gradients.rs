@@ -2,6 +2,7 @@
 
 use super::super::layer::LayerGradients;
 use super::super::options::StateGradients;
+use super::super::plan::{n_units, unit};
 use super::super::tape::Task;
 use super::Stack;
 use crate::weight_gradient::{Segment, WeightGradient};
@@ -19,9 +20,10 @@ impl Stack {
             let k = self.options.layer_inputs(l);
             // Blocks that lie together on tape and in the weights are one product.
             for &(block, gate, n_blocks) in cell.input_runs() {
-                let rows = gate * n..(gate + n_blocks) * n;
-                let segment = |task: usize| {
-                    let tape = &tasks[task].layers[l];
+                let outputs = gate * n..(gate + n_blocks) * n;
+                let segment = |number: usize| {
+                    let (task, rows) = unit(tasks, number);
+                    let tape = &task.layers[l];
                     // A task without steps has an empty tape.
                     let dy = tape.gates.get(block * n..).unwrap_or_default();
                     Segment {
@@ -29,20 +31,21 @@ impl Stack {
                         dy_stride: width,
                         x: &tape.x,
                         x_stride: k,
-                        rows: &tasks[task].plan.valid,
+                        rows,
                     }
                 };
-                let weights = &mut gradients.input[rows.start * k..rows.end * k];
-                let bias = Some(&mut gradients.input_bias[rows.clone()]);
-                self.product(rows.len(), k, tasks.len()).compute(
+                let weights = &mut gradients.input[outputs.start * k..outputs.end * k];
+                let bias = Some(&mut gradients.input_bias[outputs.clone()]);
+                self.product(outputs.len(), k, n_units(tasks)).compute(
                     &mut self.scratches,
                     segment,
                     weights,
                     bias,
                 );
             }
-            let segment = |task: usize| {
-                let tape = &tasks[task].layers[l];
+            let segment = |number: usize| {
+                let (task, rows) = unit(tasks, number);
+                let tape = &task.layers[l];
                 let dy = tape
                     .gates
                     .get(cell.first_state_block() * n..)
@@ -54,10 +57,10 @@ impl Stack {
                     // at the start.
                     x: &tape.h,
                     x_stride: n,
-                    rows: &tasks[task].plan.valid,
+                    rows,
                 }
             };
-            let product = self.product(cell.n_gates() * n, n, tasks.len());
+            let product = self.product(cell.n_gates() * n, n, n_units(tasks));
             product.compute(
                 &mut self.scratches,
                 segment,
@@ -67,7 +70,7 @@ impl Stack {
         }
     }
 
-    /// Prepares a weight gradient over the tasks.
+    /// Prepares a weight gradient over units.
     pub(in super::super) const fn product(
         &self,
         n: usize,

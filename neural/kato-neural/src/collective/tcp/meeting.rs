@@ -24,6 +24,11 @@ fn greeting(options: &TcpOptions, rank: usize) -> Vec<u8> {
     b"kato-neural 1 ".iter().copied().chain(numbers).collect()
 }
 
+/// What is said to one that does not belong to this run: no key, as it may be anybody.
+fn refusal(options: &TcpOptions) -> Vec<u8> {
+    vec![0; greeting(options, 0).len()]
+}
+
 /// Takes all other replicas' connections, and puts them into their order.
 pub(super) fn wait_for_all(
     listener: &TcpListener,
@@ -65,6 +70,8 @@ fn welcome(
     }
     let fits = |&rank: &usize| greeting(options, rank) == said;
     let Some(rank) = (1..options.n_ranks).find(fits) else {
+        // It is to know why it is let go; whether it does is its own affair.
+        drop(stream.write_all(&refusal(options)));
         return Ok(());
     };
     let place = &mut peers[rank - 1];
@@ -80,26 +87,36 @@ fn welcome(
 
 /// Connects to rank 0, which may not be there yet.
 pub(super) fn go_to_first(options: &TcpOptions) -> Result<TcpStream, CollectiveError> {
-    let failed = |source| connection(options.rank, "cannot reach rank 0", source);
+    go_within(options, GREETING)
+}
+
+/// Connects to rank 0, which lets go of those that do not say within `limit` who they are.
+fn go_within(options: &TcpOptions, limit: Duration) -> Result<TcpStream, CollectiveError> {
+    let failed = |action| move |source| connection(options.rank, action, source);
     let begin = Instant::now();
-    let mut stream = loop {
-        match TcpStream::connect(options.address) {
-            Ok(stream) => break stream,
-            // Refused until rank 0 listens, whichever process the system started first.
-            Err(_) => pause(begin, options, &[0], true)?,
+    loop {
+        let tried = Instant::now();
+        // Refused until rank 0 listens, whichever process the system started first.
+        let Ok(mut stream) = TcpStream::connect(options.address) else {
+            pause(begin, options, &[0], true)?;
+            continue;
+        };
+        prepare(&stream, options.timeout).map_err(failed("cannot reach rank 0"))?;
+        let mut said = vec![0; greeting(options, 0).len()];
+        let heard = stream
+            .write_all(&greeting(options, options.rank))
+            .and_then(|()| stream.read_exact(&mut said));
+        match heard {
+            Ok(()) if said == greeting(options, 0) => return Ok(stream),
+            Ok(()) => {
+                let reason = "rank 0 has another key or number of replicas".to_owned();
+                return Err(CollectiveError::Mismatch { reason });
+            }
+            // Held up before it had said anything, by whatever stops processes: it may come again.
+            Err(_) if tried.elapsed() >= limit => pause(begin, options, &[0], true)?,
+            Err(source) => return Err(failed("rank 0 is gone")(source)),
         }
-    };
-    prepare(&stream, options.timeout).map_err(failed)?;
-    stream
-        .write_all(&greeting(options, options.rank))
-        .map_err(failed)?;
-    let mut said = vec![0; greeting(options, 0).len()];
-    let heard = stream.read_exact(&mut said);
-    if heard.is_err() || said != greeting(options, 0) {
-        let reason = "rank 0 has another key or number of replicas".to_owned();
-        return Err(CollectiveError::Mismatch { reason });
     }
-    Ok(stream)
 }
 
 fn prepare(stream: &TcpStream, timeout: Duration) -> io::Result<()> {
@@ -133,4 +150,34 @@ fn pause(
     }
     std::thread::sleep(PAUSE);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn one_that_was_held_up_comes_again_and_one_that_was_not_says_who_is_gone() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let options = TcpOptions::new(address, 1, 2, 9);
+        thread::scope(|scope| {
+            let first = scope.spawn(|| {
+                // It lets go of the first two, and welcomes the third.
+                for _ in 0..2 {
+                    drop(listener.accept().unwrap());
+                }
+                wait_for_all(&listener, &TcpOptions::new(address, 0, 2, 9), &mut || true)
+            });
+            // Nobody is held up for so long.
+            let error = go_within(&options, Duration::MAX).unwrap_err();
+            assert!(error.is_gone(), "{error}");
+            // Any time is too long here.
+            go_within(&options, Duration::ZERO).unwrap();
+            assert_eq!(first.join().unwrap().unwrap().len(), 1);
+        });
+    }
 }

@@ -24,6 +24,12 @@ impl Division {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = blocks;
     }
 
+    /// Says whether replicas have divided weights of the stack.
+    pub(super) fn is_set(&self) -> bool {
+        let blocks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        blocks.is_some()
+    }
+
     /// Returns where the weights of a block are, if it does not have them itself.
     pub(super) fn of(&self, layer: &TransformerLayer) -> Option<DividedBlock> {
         let blocks = self.0.lock().unwrap_or_else(PoisonError::into_inner);

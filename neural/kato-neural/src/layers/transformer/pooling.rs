@@ -43,8 +43,15 @@ impl AttentionPooling {
         if n_rows == 0 {
             return Tensor::zeros([batch, width], &rows.device());
         }
-        let padding = valid.padding(batch, n_rows, &rows.device());
-        let rows = cover(rows, padding.clone());
+        let padding = lengths
+            .iter()
+            .any(|&length| length < n_rows)
+            .then(|| valid.padding(batch, n_rows, &rows.device()));
+        // Nothing to cover, nothing to copy.
+        let rows = match &padding {
+            Some(padding) => cover(rows, padding.clone()),
+            None => rows,
+        };
         let weights = self.weights_of(rows.clone(), padding);
         let mean = weights.unsqueeze_dim::<3>(1).matmul(rows);
         let pooled = self.norm.forward(mean.reshape([batch, width]));
@@ -64,18 +71,19 @@ impl AttentionPooling {
     pub fn weights(&self, rows: Tensor<3>, valid: Valid<'_>) -> Tensor<2> {
         let [batch, n_rows, _] = rows.dims();
         let padding = valid.padding(batch, n_rows, &rows.device());
-        self.weights_of(cover(rows, padding.clone()), padding)
+        self.weights_of(cover(rows, padding.clone()), Some(padding))
     }
 
-    fn weights_of(&self, rows: Tensor<3>, padding: Tensor<2, Bool>) -> Tensor<2> {
+    fn weights_of(&self, rows: Tensor<3>, padding: Option<Tensor<2, Bool>>) -> Tensor<2> {
         let [batch, n_rows, width] = rows.dims();
         let query = self.query.val().reshape([width, 1]);
         let scores = rows.reshape([batch * n_rows, width]).matmul(query);
         let scores = scores.mul_scalar(1.0 / (width as f64).sqrt());
+        let scores = scores.reshape([batch, n_rows]);
+        let Some(padding) = padding else {
+            return softmax(scores, 1);
+        };
         // Far below all others, and still a number where there are no others.
-        let scores = scores
-            .reshape([batch, n_rows])
-            .mask_fill(padding.clone(), -1e30);
-        softmax(scores, 1).mask_fill(padding, 0.0)
+        softmax(scores.mask_fill(padding.clone(), -1e30), 1).mask_fill(padding, 0.0)
     }
 }

@@ -32,11 +32,11 @@ impl<T: Task> Trainer<T> {
             Unfinished::begin(writer.folder(), &snapshot)
         });
         let begun = begun.transpose()?;
-        let path = begun.as_ref().map(|begun| begun.path().to_string_lossy());
-        let path = path.unwrap_or_default().into_owned();
-        let told = self.exchange(|collective| collective.gather(path.as_bytes()))?;
+        let path = begun.as_ref().map(|begun| begun.path().as_os_str());
+        let path = path.unwrap_or_default().as_encoded_bytes();
+        let told = self.exchange(|collective| collective.gather(path))?;
         let path = told.into_iter().next().unwrap_or_default();
-        let path = PathBuf::from(String::from_utf8(path).map_err(|_| self.unreadable())?);
+        let path = path_of(path).ok_or_else(|| self.unreadable())?;
         if path.as_os_str().is_empty() {
             return Ok(());
         }
@@ -59,4 +59,17 @@ impl<T: Task> Trainer<T> {
         let reason = "what one said of its files cannot be read".to_owned();
         self.collective_error(CollectiveError::Mismatch { reason })
     }
+}
+
+/// Makes a path of its bytes, which need not be text.
+#[cfg(unix)]
+fn path_of(bytes: Vec<u8>) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStringExt as _;
+    Some(std::ffi::OsString::from_vec(bytes).into())
+}
+
+/// Makes a path of its bytes, where they are text.
+#[cfg(not(unix))]
+fn path_of(bytes: Vec<u8>) -> Option<PathBuf> {
+    String::from_utf8(bytes).ok().map(PathBuf::from)
 }

@@ -35,8 +35,9 @@ pub(crate) struct TrainArguments {
     #[command(flatten)]
     pub(crate) text: TextArguments,
     /// File of word vectors, as GloVe's; without one they are made from the text
-    #[arg(long, value_name = "FILE")]
-    pub(crate) vectors: Option<PathBuf>,
+    // Text, as it goes into a file of settings: another path could not be kept there.
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) vectors: Option<String>,
     /// Numbers of a word vector that is made
     #[arg(long, value_name = "N")]
     pub(crate) dims: Option<usize>,

@@ -1,4 +1,4 @@
-//! Runs one transformer block over a batch, forward and backward.
+//! Runs a stack of transformer blocks over a batch, forward and backward.
 
 use rayon::prelude::*;
 
@@ -17,17 +17,17 @@ const MAX_SUMS: usize = 1 << 23;
 /// Values that one thread adds at a time.
 const PART: usize = 1 << 13;
 
-/// Transformer block: `x + attention(norm x)`, then `x + net(norm x)` with a GELU net (pre-norm,
+/// Stack of transformer blocks: `x + attention(norm x)`, then `x + net(norm x)` with a GELU net (pre-norm,
 /// Xiong and others, 2020).
 ///
-/// It keeps nothing from forward to backward: backward takes the input again and computes one
-/// sequence at a time anew, so that everything between stays in the cache. Results have the same
-/// bits for any number of threads.
+/// It keeps nothing from forward to backward, not even what goes from a block to the next: backward takes the
+/// input again and computes one sequence at a time anew, so that everything between stays in the cache. Results
+/// have the same bits for any number of threads.
 ///
 /// ```
-/// use kato_kernels::{BlockInput, BlockOptions, BlockWeights, Pass, TransformerBlock};
+/// use kato_kernels::{BlockInput, BlockOptions, BlockWeights, Pass, TransformerStack};
 ///
-/// // With all weights zero, a block adds nothing.
+/// // With all weights zero, blocks add nothing.
 /// let zeros = [0.0; 16];
 /// let weights = BlockWeights {
 ///     norm_1: &[1.0; 2], norm_1_bias: &zeros[..2],
@@ -37,24 +37,26 @@ const PART: usize = 1 << 13;
 ///     up: &zeros[..16], up_bias: &zeros[..8],
 ///     down: &zeros[..16], down_bias: &zeros[..2],
 /// };
-/// let mut block = TransformerBlock::new(BlockOptions::new(2, 1))?;
-/// block.pack(&weights, Pass::Inference)?;
+/// let mut stack = TransformerStack::new(BlockOptions::new(2, 1))?;
+/// stack.pack(&[weights, weights], Pass::Inference)?;
 /// let mut y = [0.0; 4];
-/// block.forward(BlockInput::new(&[1.0, 2.0, 3.0, 4.0], 1, 2), &mut y)?;
+/// stack.forward(BlockInput::new(&[1.0, 2.0, 3.0, 4.0], 1, 2), &mut y)?;
 /// assert_eq!(y, [1.0, 2.0, 3.0, 4.0]);
 /// # Ok::<(), kato_kernels::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct TransformerBlock {
+pub struct TransformerStack {
     options: BlockOptions,
-    packed: PackedBlock,
+    /// As many as were ever packed, of which the first count.
+    packed: Vec<PackedBlock>,
+    n_blocks: usize,
     pass: Option<Pass>,
     works: Pool<Work>,
-    /// Sums of each group, all tensors one behind the other.
+    /// Sums of each group, all tensors of all blocks one behind the other.
     sums: Buffer<f32>,
 }
 
-impl TransformerBlock {
+impl TransformerStack {
     /// Begins without weights.
     ///
     /// # Errors
@@ -62,39 +64,39 @@ impl TransformerBlock {
     /// [`Error::Option`] where an option is out of range.
     pub fn new(options: BlockOptions) -> Result<Self, Error> {
         options.validate()?;
-        let packed = PackedBlock::new(&options);
         Ok(Self {
             options,
-            packed,
+            packed: Vec::new(),
+            n_blocks: 0,
             pass: None,
             works: Pool::new(),
             sums: Buffer::new(),
         })
     }
 
-    /// Returns what the block is made of.
+    /// Returns what its blocks are made of.
     #[must_use]
     pub const fn options(&self) -> &BlockOptions {
         &self.options
     }
 
-    /// Packs the weights; call it whenever they have changed.
+    /// Packs the weights of its blocks, which are as many from here on; call it whenever they have changed.
     ///
     /// # Errors
     ///
-    /// [`Error::Length`] where a weight has another shape.
-    pub fn pack(&mut self, weights: &BlockWeights<'_>, pass: Pass) -> Result<(), Error> {
-        check_lengths(&self.options, weights.tensors().map(<[f32]>::len))?;
-        self.packed.pack(weights, pass);
-        self.pass = Some(pass);
+    /// [`Error::Length`] where a weight has another shape, or there is no block.
+    pub fn pack(&mut self, blocks: &[BlockWeights<'_>], pass: Pass) -> Result<(), Error> {
+        check("blocks", "at least one", blocks.len(), blocks.len().max(1))?;
+        for block in blocks {
+            check_lengths(&self.options, block.tensors().map(<[f32]>::len))?;
+        }
+        let n = blocks.len().max(self.packed.len());
+        self.packed
+            .resize_with(n, || PackedBlock::new(&self.options));
+        let packed = self.packed.iter_mut().zip(blocks);
+        packed.for_each(|(packed, block)| packed.pack(block, pass));
+        (self.n_blocks, self.pass) = (blocks.len(), Some(pass));
         Ok(())
-    }
-
-    /// Exchanges the buffers that a pass works with for those of another block. Blocks that run one
-    /// after another then need one set of them, of which the sums of gradients are the largest part.
-    pub fn exchange_buffers(&mut self, other: &mut Self) {
-        std::mem::swap(&mut self.works, &mut other.works);
-        std::mem::swap(&mut self.sums, &mut other.sums);
     }
 
     fn check(&self, input: &BlockInput<'_>) -> Result<(), Error> {
@@ -113,7 +115,7 @@ impl TransformerBlock {
         Ok(())
     }
 
-    /// Writes the block's outputs, shaped as the input, zero behind a sequence's end.
+    /// Writes the last block's outputs, shaped as the input, zero behind a sequence's end.
     ///
     /// # Errors
     ///
@@ -131,17 +133,15 @@ impl TransformerBlock {
         // Chunks of length 0 cannot be made; a batch without rows has none.
         let n = (input.rows * self.options.width).max(1);
         let width = self.options.width;
-        self.prepare(&input);
-        let (options, packed, works) = (&self.options, &self.packed, &self.works);
+        self.prepare(&input, Pass::Inference);
+        let (options, works) = (&self.options, &self.works);
+        let packed = &self.packed[..self.n_blocks];
         let sequences = input.x.par_chunks(n).zip(y.par_chunks_mut(n)).enumerate();
         sequences.for_each(|(sequence, (x, y))| {
             let place = input.place(sequence);
             let (valid, rest) = y.split_at_mut(place.length * width);
             let x = &x[..valid.len()];
-            works.with(|work| {
-                work.forward(options, packed, place, x, Pass::Inference);
-                work.finish(options, packed, place, valid);
-            });
+            works.with(|work| work.forward(options, packed, place, x, valid));
             // What lies behind a sequence's end must not look like a result.
             rest.fill(0.0);
         });
@@ -149,12 +149,12 @@ impl TransformerBlock {
     }
 
     /// Makes room for a batch.
-    fn prepare(&mut self, input: &BlockInput<'_>) {
+    fn prepare(&mut self, input: &BlockInput<'_>, pass: Pass) {
         self.works
-            .prepare(|work| work.grow(&self.options, input.rows));
+            .prepare(|work| work.grow(&self.options, self.n_blocks, input.rows, pass));
     }
 
-    /// Writes the gradients of input and weights. `input` is that of the forward pass, whose
+    /// Writes the gradients of input and weights, block by block. `input` is that of the forward pass, whose
     /// gradient is `dy`; what lies behind a sequence's end is not read, and its gradient is zero.
     ///
     /// # Errors
@@ -166,7 +166,7 @@ impl TransformerBlock {
         input: BlockInput<'_>,
         dy: &[f32],
         dx: &mut [f32],
-        gradients: &mut BlockGradients<'_>,
+        gradients: &mut [BlockGradients<'_>],
     ) -> Result<(), Error> {
         if self.pass != Some(Pass::Training) {
             return Err(Error::Order {
@@ -177,12 +177,12 @@ impl TransformerBlock {
         self.check(&input)?;
         check("dy", "as x", dy.len(), input.x.len())?;
         check("dx", "as x", dx.len(), input.x.len())?;
-        check_lengths(
-            &self.options,
-            gradients.tensors().map(|tensor| tensor.len()),
-        )?;
-        self.prepare(&input);
-        let n_sums: usize = lengths(&self.options).iter().sum();
+        check("gradients", "blocks", gradients.len(), self.n_blocks)?;
+        for block in &mut *gradients {
+            check_lengths(&self.options, block.tensors().map(|tensor| tensor.len()))?;
+        }
+        self.prepare(&input, Pass::Training);
+        let n_sums = self.n_blocks * lengths(&self.options).iter().sum::<usize>();
         let n_groups = MAX_GROUPS
             .min(MAX_SUMS / n_sums)
             .max(2)
@@ -194,7 +194,8 @@ impl TransformerBlock {
         // Sums are not cleared: the first sequence of a group begins them.
         self.sums.grow(n_groups * n_sums);
         let n = (input.rows * self.options.width).max(1) * per_group;
-        let (options, packed, works) = (&self.options, &self.packed, &self.works);
+        let (options, works) = (&self.options, &self.works);
+        let packed = &self.packed[..self.n_blocks];
         let groups = input.x.par_chunks(n).zip(dy.par_chunks(n));
         let groups = groups.zip(dx.par_chunks_mut(n));
         let groups = groups.zip(self.sums.par_chunks_mut(n_sums)).enumerate();
@@ -227,7 +228,7 @@ struct Group<'a> {
 
 impl Group<'_> {
     /// Goes back through one sequence after another.
-    fn backward(self, options: &BlockOptions, packed: &PackedBlock, work: &mut Work) {
+    fn backward(self, options: &BlockOptions, packed: &[PackedBlock], work: &mut Work) {
         let n = (self.input.rows * options.width).max(1);
         let rows = self.x.chunks(n).zip(self.dy.chunks(n));
         let rows = rows.zip(self.dx.chunks_mut(n));
@@ -235,8 +236,6 @@ impl Group<'_> {
             let place = self.input.place(self.first + i);
             let (valid, rest) = dx.split_at_mut(place.length * options.width);
             let (x, dy) = (&x[..valid.len()], &dy[..valid.len()]);
-            // Nothing was kept: a sequence is computed again where its way back finds it in the cache.
-            work.forward(options, packed, place, x, Pass::Training);
             let sums = (&mut *self.sums, i == 0);
             work.backward(options, packed, place, (x, dy), valid, sums);
             rest.fill(0.0);
@@ -245,9 +244,9 @@ impl Group<'_> {
 }
 
 /// Adds the sums of all groups, each `n_sums` long, in order.
-fn add_up(sums: &[f32], n_sums: usize, gradients: &mut BlockGradients<'_>) {
+fn add_up(sums: &[f32], n_sums: usize, gradients: &mut [BlockGradients<'_>]) {
     let mut first = 0;
-    for tensor in gradients.tensors() {
+    for tensor in gradients.iter_mut().flat_map(BlockGradients::tensors) {
         let length = tensor.len();
         let parts = tensor.par_chunks_mut(PART).enumerate();
         parts.for_each(|(part, out)| {
