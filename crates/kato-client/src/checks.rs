@@ -6,41 +6,123 @@ use serde_json::{Map, Value};
 
 use crate::ClientError;
 
-/// The numbers that a setting may be, in every generation that has it and looks at it.
-const RANGES: [(&str, f64, f64); 4] = [
-    ("recall_threshold", 0.0, 1.0),
-    ("max_predictions", 1.0, 10_000.0),
-    ("persistence", 1.0, 100.0),
-    ("vector_search_limit", 1.0, 100.0),
+/// The numbers that a setting may be, and the generations that look at it.
+const RANGES: [(&str, f64, f64, fn(KatoGeneration) -> bool); 16] = [
+    // The oldest takes whatever a running session is given, which is how settings reach it that it drops of a
+    // new one.
+    (
+        "recall_threshold",
+        0.0,
+        1.0,
+        KatoGeneration::keeps_sessions_apart,
+    ),
+    (
+        "max_pattern_length",
+        0.0,
+        f64::INFINITY,
+        KatoGeneration::keeps_sessions_apart,
+    ),
+    (
+        "max_predictions",
+        1.0,
+        10_000.0,
+        KatoGeneration::keeps_sessions_apart,
+    ),
+    (
+        "persistence",
+        1.0,
+        100.0,
+        KatoGeneration::keeps_sessions_apart,
+    ),
+    (
+        "vector_search_limit",
+        1.0,
+        100.0,
+        KatoGeneration::has_vector_settings,
+    ),
+    (
+        "fuzzy_token_threshold",
+        0.0,
+        1.0,
+        KatoGeneration::checks_all_settings,
+    ),
+    ("length_min_ratio", 0.0, 1.0, looks_at_lengths),
+    ("length_max_ratio", 1.0, f64::INFINITY, looks_at_lengths),
+    (
+        "jaccard_threshold",
+        0.0,
+        1.0,
+        KatoGeneration::checks_all_settings,
+    ),
+    (
+        "jaccard_min_overlap",
+        1.0,
+        f64::INFINITY,
+        KatoGeneration::checks_all_settings,
+    ),
+    (
+        "minhash_threshold",
+        0.0,
+        1.0,
+        KatoGeneration::checks_all_settings,
+    ),
+    (
+        "minhash_bands",
+        1.0,
+        100.0,
+        KatoGeneration::checks_all_settings,
+    ),
+    (
+        "minhash_rows",
+        1.0,
+        20.0,
+        KatoGeneration::checks_all_settings,
+    ),
+    (
+        "minhash_num_hashes",
+        10.0,
+        256.0,
+        KatoGeneration::checks_all_settings,
+    ),
+    (
+        "bloom_false_positive_rate",
+        0.0001,
+        0.1,
+        KatoGeneration::checks_all_settings,
+    ),
+    (
+        "max_candidates_per_stage",
+        100.0,
+        f64::INFINITY,
+        KatoGeneration::checks_all_settings,
+    ),
 ];
 
-/// Fails for settings that no server takes, or none of this generation.
+const fn looks_at_lengths(generation: KatoGeneration) -> bool {
+    generation.checks_all_settings() && !generation.has_no_length_filter()
+}
+
+/// Fails for settings that a server of this generation does not take, now or in a new session; where the
+/// generation is not known yet, for those that no later one than 2025-10 takes.
 ///
 /// Some servers drop all settings of a new session when one is out of range, without a word.
 pub(crate) fn settings(
     config: &Map<String, Value>,
     generation: Option<KatoGeneration>,
 ) -> Result<(), ClientError> {
-    // The oldest takes whatever a running session is given, which is how settings reach it that it drops
-    // of a new one.
-    let has_ranges = generation != Some(KatoGeneration::October2025);
-    for (field, least, most) in RANGES {
-        // A server without this setting passes over it.
-        let is_checked = match field {
-            "vector_search_limit" => generation.is_some_and(KatoGeneration::has_vector_settings),
-            _ => has_ranges,
-        };
-        let Some(value) = config.get(field).filter(|_| is_checked) else {
-            continue;
-        };
+    for (field, least, most, looks_at) in RANGES {
+        let is_checked = looks_at(generation.unwrap_or(KatoGeneration::V3_10));
+        let value = config.get(field).filter(|_| is_checked);
         // What is no number the server refuses itself, by name.
-        let Some(number) = value.as_f64() else {
+        let number = value.and_then(Value::as_f64);
+        let Some(number) = number.filter(|number| !(least..=most).contains(number)) else {
             continue;
         };
-        if !(least..=most).contains(&number) {
-            let reason = format!("{number} is not from {least} to {most}");
-            return Err(ClientError::Config { field, reason });
-        }
+        let reason = match most {
+            f64::INFINITY => format!("{number} is below {least}"),
+            _ => format!("{number} is not from {least} to {most}"),
+        };
+        return Err(ClientError::Config { field, reason });
     }
     let Some(generation) = generation else {
         return Ok(());

@@ -159,7 +159,18 @@ impl LearnSession {
         let answer = session.write_once(id, &sequence).await?;
         let mut found = answer.auto_learned_patterns;
         if has_rest && learns_apart {
-            found.push(session.write_once(id, &Learn).await?.pattern_name);
+            let learned = session.write_once(id, &Learn).await;
+            let learned = learned.map_err(|error| match error {
+                // Lost between the two: the others were learned.
+                ClientError::SessionNotFound { .. } if items.len() > 1 => {
+                    ClientError::OutcomeUnknown {
+                        what: format!("learning {} patterns", items.len()),
+                        source: Some(Box::new(error)),
+                    }
+                }
+                error => error,
+            });
+            found.push(learned?.pattern_name);
         }
         check_names(names, found.iter().map(String::as_str))
     }

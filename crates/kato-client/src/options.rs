@@ -63,7 +63,8 @@ impl SessionOptions {
         self
     }
 
-    /// Sets any setting by its name on the wire. The server decides whether it accepts the value.
+    /// Sets any setting by its name on the wire. Numbers that the server's generation does not take are refused
+    /// before a session is made; of other values the server decides.
     pub fn with_setting(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.config.insert(key.into(), value.into());
         self

@@ -24,7 +24,7 @@ use crate::calls::CallKind;
 use crate::forecast::AutoLearn;
 use crate::mirror::Mirror;
 use crate::transport::{Meaning, Transport};
-use crate::{ClientError, SessionOptions};
+use crate::{ClientError, SessionOptions, checks};
 
 /// Most sessions that are made for one operation before it is given up.
 const MAX_SESSIONS: u32 = 5;
@@ -180,6 +180,7 @@ impl Session {
         &self,
         changes: &Map<String, Value>,
     ) -> Result<(), ClientError> {
+        checks::settings(changes, Some(self.transport.generation().await?))?;
         let mut state = self.state.lock().await;
         let mut sessions = 1;
         loop {

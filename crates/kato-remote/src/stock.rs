@@ -147,7 +147,7 @@ struct Level {
 }
 
 /// A request without an answer.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct UnansweredRequest {
     key: WorkKey,
     /// The request's calls, by place in the work.

@@ -85,9 +85,46 @@ impl Answer {
     /// Creates the answer to a learn of a pattern that is retired.
     pub(crate) fn retired(name: &str) -> Self {
         let message = format!("Pattern {name} is retired; un-retire it to learn it again");
-        let error = json!({"type": "RetiredPatternError", "code": "RETIRED_PATTERN", "message": message,
-            "recoverable": true, "context": {"pattern_name": name}, "timestamp": 1_790_000_000.0});
-        Self::json(409, &json!({ "error": error }))
+        let context = json!({ "pattern_name": name });
+        Self::coded(
+            409,
+            "RetiredPatternError",
+            "RETIRED_PATTERN",
+            &message,
+            &context,
+        )
+    }
+
+    /// Creates the answer to a learn of patterns of which one is retired, and not named.
+    pub(crate) fn retired_among_others() -> Self {
+        let message = "The pattern is retired; un-retire it to learn it again";
+        Self::coded(
+            409,
+            "RetiredPatternError",
+            "RETIRED_PATTERN",
+            message,
+            &json!({}),
+        )
+    }
+
+    /// Creates the answer of 6.3 whose database is away, and the time in seconds after which it may be back.
+    pub(crate) fn unavailable(retry_after: u64) -> Self {
+        let message = "The database does not answer";
+        let unavailable = Self::coded(
+            503,
+            "StorageError",
+            "STORAGE_UNAVAILABLE",
+            message,
+            &json!({}),
+        );
+        unavailable.with("retry-after", retry_after.to_string())
+    }
+
+    /// Creates an error of 6.3 that has a code.
+    fn coded(status: u16, class: &str, code: &str, message: &str, context: &Value) -> Self {
+        let error = json!({"type": class, "code": code, "message": message, "recoverable": true,
+            "context": context, "timestamp": 1_790_000_000.0});
+        Self::json(status, &json!({ "error": error }))
     }
 
     /// Creates the page of text of a server whose database is away.

@@ -21,8 +21,12 @@ pub(crate) fn serve(world: &Arc<World>, listener: &TcpListener) {
         let Ok(connection) = connection else { continue };
         let world = Arc::clone(world);
         let process = world.process_of(number);
+        let connected = world.clients.enter();
         // Without a thread the connection breaks, which clients have to cope with anyway.
-        let _ = thread::Builder::new().spawn(move || converse(&world, &connection, process));
+        let _ = thread::Builder::new().spawn(move || {
+            let _connected = connected;
+            converse(&world, &connection, process)
+        });
     }
 }
 

@@ -40,6 +40,7 @@ mod about_sessions;
 mod answer;
 mod chance;
 mod check;
+mod clients;
 mod config;
 mod connection;
 mod event_loop;

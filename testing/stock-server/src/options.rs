@@ -76,6 +76,10 @@ pub struct StockOptions {
     /// Redis has lost what it counted in the last MS milliseconds before the start (3.10 and later only).
     #[arg(long, value_name = "MS", conflicts_with = "keep_sessions")]
     pub(crate) lose_ms: Option<u64>,
+    /// What is learned by itself of a retired pattern is refused with 409, which does not name it, and not with
+    /// 500 (6.3 only).
+    #[arg(long)]
+    pub(crate) tells_retired: bool,
     /// All databases are empty at the start.
     #[arg(long)]
     pub(crate) empty: bool,
@@ -175,6 +179,8 @@ setters! {
     volatile: bool => volatile,
     /// Takes from Redis what it counted in so many milliseconds before the start.
     lose_ms: u64 => Some(lose_ms),
+    /// Sets whether what is learned by itself of a retired pattern is refused with 409, in 6.3. Default: no.
+    tells_retired: bool => tells_retired,
     /// Sets whether all databases are empty at the start. Default: no.
     empty: bool => empty,
     /// Empties Redis after this many learns of the process.
@@ -260,6 +266,7 @@ impl StockOptions {
         let flags = [
             ("--symbols-last", self.symbols_last),
             ("--volatile", self.volatile),
+            ("--tells-retired", self.tells_retired),
             ("--empty", self.empty),
             ("--keep-sessions", self.keep_sessions),
             ("--dribble", self.dribble),
@@ -294,6 +301,7 @@ mod tests {
             .keep_alive(8)
             .symbols_last(true)
             .volatile(true)
+            .tells_retired(true)
             .empty(true)
             .processes(4)
             .torn_ms(1..=2)

@@ -38,13 +38,12 @@ pub(crate) struct RequestLog {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Line {
-    Started { at: u64 },
     Received { request: u64, line: String, at: u64 },
     Done { request: u64, status: u16, at: u64 },
 }
 
 impl RequestLog {
-    /// Opens the log of a directory, and notes that a server has started.
+    /// Opens the log of a directory.
     pub(crate) fn open(dir: Option<&Path>) -> io::Result<Self> {
         let (journal, lines) = Journal::open::<Line>(dir, FILE)?;
         // Numbers go on where the last server stopped, so that they name requests for good.
@@ -52,7 +51,6 @@ impl RequestLog {
             .iter()
             .filter(|line| matches!(line, Line::Received { .. }));
         let received = AtomicU64::new(received.count() as u64);
-        journal.append(&Line::Started { at: now() });
         Ok(Self { journal, received })
     }
 
@@ -86,9 +84,9 @@ impl RequestLog {
 #[must_use]
 pub fn requests(dir: &Path) -> Vec<SeenRequest> {
     let mut seen: Vec<SeenRequest> = Vec::new();
-    for line in lines(dir) {
+    let (lines, _) = journal::read(&dir.join(FILE)).expect("the log of requests can be read");
+    for line in lines {
         match line {
-            Line::Started { .. } => {}
             Line::Received { request, line, at } => seen.push(SeenRequest {
                 number: request,
                 line,
@@ -108,29 +106,4 @@ pub fn requests(dir: &Path) -> Vec<SeenRequest> {
         }
     }
     seen
-}
-
-/// Returns how many requests the server that was started last has not done, and how many it has
-/// received.
-pub(crate) fn unfinished(dir: &Path) -> (usize, usize) {
-    let lines = lines(dir);
-    // Requests of a server that was killed are never done, and nobody works on them.
-    let started = lines
-        .iter()
-        .rposition(|line| matches!(line, Line::Started { .. }));
-    let (mut received, mut done) = (0, 0);
-    for line in &lines[started.unwrap_or(0)..] {
-        match line {
-            Line::Started { .. } => {}
-            Line::Received { .. } => received += 1,
-            Line::Done { .. } => done += 1,
-        }
-    }
-    (received - done, received)
-}
-
-/// Reads the log of a directory.
-fn lines(dir: &Path) -> Vec<Line> {
-    let (lines, _) = journal::read(&dir.join(FILE)).expect("the log of requests can be read");
-    lines
 }

@@ -1,9 +1,10 @@
 //! Server in a process of its own, for tests: started, killed, started again.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -11,13 +12,13 @@ use tempfile::TempDir;
 
 use crate::host::LISTENING;
 use crate::options::StockOptions;
-use crate::request_log::unfinished;
 
 /// Time that a server may take until it listens.
 const START: Duration = Duration::from_secs(30);
-/// Time without a new request after which a server counts as idle. What is in its sockets is noted
-/// by then.
-const SETTLED: Duration = Duration::from_millis(100);
+/// The first port that is given to a server: below those that a system gives by itself.
+const FIRST_PORT: u16 = 20_000;
+/// Ports that are given in turn.
+const N_PORTS: u16 = 10_000;
 /// Pause between two looks at a process.
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -64,14 +65,14 @@ impl StockServer {
         let mut server = Self {
             program: program.to_owned(),
             own_dir,
-            options: options.data(&data),
+            options: options.addr(own_addr()).data(&data),
             child: None,
         };
         server.restart();
         server
     }
 
-    /// Returns its URL, `http://127.0.0.1:…`, which is the same after every restart.
+    /// Returns its URL, `http://127.…`, which is the same after every restart.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.addr())
@@ -147,20 +148,27 @@ impl StockServer {
 
     /// Sends a request that must succeed, and returns the answer.
     fn post(&self, path: &str, body: &Value) -> Value {
-        let mut stream = TcpStream::connect(self.addr()).expect("the server runs");
+        let answered = self.post_within(path, body, START);
+        answered.expect("the server runs, and answers")
+    }
+
+    /// Sends a request that must not be refused, and returns the answer if it begins in this time.
+    fn post_within(&self, path: &str, body: &Value, timeout: Duration) -> io::Result<Value> {
+        let mut stream = TcpStream::connect(self.addr())?;
+        stream.set_read_timeout(Some(timeout))?;
         let body = body.to_string();
         let request = format!(
             "POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
         );
         let mut answer = String::new();
-        let answered = stream
-            .write_all(request.as_bytes())
-            .and_then(|()| stream.read_to_string(&mut answer));
-        answered.expect("the server answers");
+        stream.write_all(request.as_bytes())?;
+        if stream.read_to_string(&mut answer)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         let body = answer.split_once("\r\n\r\n").map(|(_, body)| body);
-        serde_json::from_str(body.unwrap_or_default()).expect("the answer is JSON")
+        Ok(serde_json::from_str(body.unwrap_or_default())?)
     }
 
     /// Ends it as `kill -9` does.
@@ -240,30 +248,21 @@ impl StockServer {
         panic!("the server does not come up:\n{log}");
     }
 
-    /// Waits until it has done everything that it has received, and returns whether it did so in
-    /// this time. One that has ended is idle.
+    /// Waits until all clients have gone and everything that they sent is done, and returns whether that
+    /// was so in this time. One that has ended is idle.
     pub fn wait_idle(&mut self, timeout: Duration) -> bool {
         let start = Instant::now();
-        let mut idle: Option<(Instant, usize)> = None;
-        while start.elapsed() < timeout {
-            if !self.is_running() {
-                return true;
-            }
-            idle = match (unfinished(self.dir()), idle) {
-                // A request that is in a socket is not in the log yet: only silence shows that
-                // there is none.
-                ((0, received), Some((since, seen))) if received == seen => {
-                    if since.elapsed() >= SETTLED {
-                        return true;
-                    }
-                    Some((since, seen))
-                }
-                ((0, received), _) => Some((Instant::now(), received)),
-                _ => None,
-            };
-            std::thread::park_timeout(PAUSE);
+        if !self.is_running() {
+            return true;
         }
-        false
+        // Accepted behind all that have connected before, so that none of them is passed over.
+        match self.post_within("/stand-in/alone", &json!({}), timeout) {
+            Ok(_) => true,
+            Err(_) => {
+                let left = timeout.saturating_sub(start.elapsed());
+                self.wait_ended(left).is_some()
+            }
+        }
     }
 
     /// Returns the path of its output.
@@ -288,6 +287,21 @@ impl Drop for StockServer {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// Returns an address that nobody else is given, so that a server that is away finds it free: a port that the
+/// system gives is given again at once, and then a trainer would teach the server of another test.
+fn own_addr() -> SocketAddr {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    if !cfg!(target_os = "linux") {
+        // Only there all of 127.0.0.0/8 is this machine.
+        return SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    }
+    // Ids of processes have 22 bits.
+    let [_, high, middle, low] = std::process::id().to_be_bytes();
+    let ip = Ipv4Addr::new(127, 64 | high, middle, low);
+    let n = NEXT.fetch_add(1, Ordering::Relaxed) % N_PORTS;
+    SocketAddr::from((ip, FIRST_PORT + n))
 }
 
 /// Returns where the program listens, as it says; `None` if it ends instead.

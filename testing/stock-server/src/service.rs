@@ -39,7 +39,8 @@ pub(crate) fn answer(world: &World, request: &Request) -> Answer {
     answer
 }
 
-/// Does what a test asks for: loses what is in Redis, or everything, at once.
+/// Does what a test asks for: loses what is in Redis, or everything, at once; or waits until all other clients
+/// have gone.
 fn fault(world: &World, request: &Request) -> Answer {
     match request.path.get(1).map(String::as_str) {
         Some("flush") => world.flush(),
@@ -48,6 +49,7 @@ fn fault(world: &World, request: &Request) -> Answer {
             world.sessions.forget();
         }
         Some("forget") => world.sessions.forget(),
+        Some("alone") => world.clients.wait_alone(),
         _ => return Answer::not_found(),
     }
     Answer::okay(&json!({"status": "done"}))
@@ -189,6 +191,7 @@ fn long(
             name,
             occasion: Occasion::Asked,
         } => Answer::retired(&name),
+        Crash::Retired { .. } if world.options.tells_retired => Answer::retired_among_others(),
         // What is learned by itself fails as part of an observation, which does not say why.
         Crash::Retired { .. } => Answer::failure("ObservationError"),
         Crash::Uncaught if world.generation().is_newest() => Answer::failure("LearningError"),

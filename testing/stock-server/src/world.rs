@@ -4,12 +4,13 @@ use std::io;
 use std::path::Path;
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::answer::Answer;
 use crate::chance::Chance;
+use crate::clients::Clients;
 use crate::event_loop::{EventLoop, Turn, pass};
 use crate::knowledge::{Clash, Knowledge};
 use crate::options::StockOptions;
@@ -27,6 +28,7 @@ pub(crate) struct World {
     /// One for each process.
     event_loops: Vec<EventLoop>,
     pub(crate) log: RequestLog,
+    pub(crate) clients: Arc<Clients>,
     pub(crate) started: Instant,
     /// Number of learns since the start.
     learned: AtomicU64,
@@ -61,6 +63,7 @@ impl World {
             sessions: Sessions::open(sessions_in)?,
             event_loops: event_loops.take(n_processes).collect(),
             log: RequestLog::open(dir)?,
+            clients: Arc::default(),
             started: Instant::now(),
             learned: AtomicU64::new(0),
             away: Mutex::default(),
@@ -102,10 +105,21 @@ impl World {
 
     /// Returns the answer of a server whose databases are away.
     pub(crate) fn answer_without_databases(&self, is_pattern: bool) -> Answer {
-        if self.generation() != Generation::October2025 {
-            return Answer::page();
+        let number = self.outages.number();
+        match self.generation() {
+            Generation::V3_10 => return Answer::page(),
+            // Now and then it is something in front of the server that answers.
+            Generation::V6_3 => {
+                let retry_after = number / 3 % 2;
+                return match number % 3 {
+                    0 => Answer::failure("OperationalError"),
+                    1 => Answer::unavailable(retry_after),
+                    _ => Answer::busy(retry_after),
+                };
+            }
+            Generation::October2025 => {}
         }
-        match self.outages.number() % 4 {
+        match number % 4 {
             0 => Answer::crash(),
             1 => Answer::silence(),
             // Nothing tells this answer from that of a node that never learned the pattern.

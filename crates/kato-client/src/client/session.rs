@@ -102,7 +102,8 @@ impl KatoClient {
     ///
     /// # Errors
     ///
-    /// Status 400 with the server's reasons; then nothing has changed.
+    /// [`ClientError::Config`] for a number that the server's generation does not take, before it is sent;
+    /// status 400 with the server's reasons. Then nothing has changed.
     pub async fn update_config(&self, changes: Map<String, Value>) -> Result<(), ClientError> {
         let session = Arc::clone(&self.session);
         self.detached(

@@ -5,6 +5,7 @@ mod endpoints;
 #[cfg(feature = "events")]
 mod events;
 mod sessions;
+mod settings;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -38,6 +38,38 @@ impl Drop for RequestSlot<'_> {
     }
 }
 
+/// A request under way. Unless its answer came, the node has to be settled before anything else is sent to it:
+/// also if whoever sent it waits no longer, because another level of the same documents has failed.
+struct OpenRequest<'a> {
+    level: &'a Level,
+    request: Option<UnansweredRequest>,
+}
+
+impl<'a> OpenRequest<'a> {
+    fn new(level: &'a Level, key: WorkKey, places: &[usize], session: &str) -> Self {
+        let request = UnansweredRequest {
+            key,
+            places: places.to_vec(),
+            session: session.to_owned(),
+        };
+        Self {
+            level,
+            request: Some(request),
+        }
+    }
+
+    /// Ends it: what became of it is known.
+    fn end(mut self) {
+        self.request = None;
+    }
+}
+
+impl Drop for OpenRequest<'_> {
+    fn drop(&mut self) {
+        self.level.unanswered().extend(self.request.take());
+    }
+}
+
 /// What became of a request.
 enum Sent {
     /// Its learn calls are carried out.
@@ -210,6 +242,7 @@ impl Stock {
             }
             // Before the request as well: after a crash the session has to be waited for.
             self.ledger().journal.use_session(key.1, &id)?;
+            let open = OpenRequest::new(level, key, places, &id);
             let start = Instant::now();
             let learned = match batch {
                 [item] if alone => session.learn_alone(&id, item).await,
@@ -220,6 +253,7 @@ impl Stock {
                     slot.took = Some(start.elapsed());
                     let arrived = places.iter().copied();
                     self.ledger().journal.arrive(key, arrived)?;
+                    open.end();
                     let n = batch.len() as u64;
                     level.finished.fetch_add(n, Ordering::Relaxed);
                     drop(guard);
@@ -232,26 +266,19 @@ impl Stock {
                 // The session was lost before the request came: nothing was learned. What was
                 // learned before may be lost as well.
                 Err(ClientError::SessionNotFound { .. }) => {
+                    open.end();
                     self.ledger().journal.close_session(&id)?;
                     self.check_since(key.1, begun).await?;
                     begun = Instant::now();
                 }
-                Err(error @ ClientError::OutcomeUnknown { .. }) => {
+                Err(error) if !tells(&error, batch) => {
+                    tracing::warn!(node = level.client.node_id(), %error, "asking what arrived");
+                    *level.last_failure() = error.source().map(ToString::to_string);
                     let has_failed = is_failure(&error);
-                    let request = UnansweredRequest {
-                        key,
-                        places: places.to_vec(),
-                        session: id,
-                    };
-                    note_unanswered(level, &error, request);
-                    drop(guard);
                     return Ok(Sent::Unanswered { has_failed });
                 }
-                // By itself, or at the end of a request whose other calls were carried out.
                 Err(ClientError::Retired { pattern, .. }) => {
-                    let last = places.last().map(|place| items[*place].name);
-                    let pattern = pattern.or(last);
-                    let pattern = pattern.unwrap_or(items[0].name);
+                    let pattern = pattern.unwrap_or(items[places[0]].name);
                     let retired = RetiredPattern::new(level.client.node_id(), pattern);
                     return Err(RemoteError::Retired(retired));
                 }
@@ -336,20 +363,26 @@ impl Stock {
     }
 }
 
-/// Returns whether a server answered that it failed, so that it is there and may fail again.
-fn is_failure(error: &ClientError) -> bool {
-    let ClientError::OutcomeUnknown { source, .. } = error else {
-        return false;
-    };
-    let status = source.as_ref().and_then(|source| source.status());
-    status == Some(500)
+/// Returns whether an error tells what became of each of the items: not if nobody knows, nor if one of several
+/// is retired and the server does not say which.
+fn tells(error: &ClientError, batch: &[BatchItem]) -> bool {
+    match error {
+        ClientError::OutcomeUnknown { .. } => false,
+        ClientError::Retired { pattern, .. } => pattern.is_some() || batch.len() == 1,
+        _ => true,
+    }
 }
 
-/// Notes a request without an answer, after which the node has to be settled.
-fn note_unanswered(level: &Level, error: &ClientError, request: UnansweredRequest) {
-    tracing::warn!(node = level.client.node_id(), %error, "asking what arrived");
-    *level.last_failure() = error.source().map(ToString::to_string);
-    level.unanswered().push(request);
+/// Returns whether a server answered that it failed, so that it is there and may fail again.
+fn is_failure(error: &ClientError) -> bool {
+    match error {
+        ClientError::OutcomeUnknown { source, .. } => {
+            let status = source.as_ref().and_then(|source| source.status());
+            status == Some(500)
+        }
+        ClientError::Retired { .. } => true,
+        _ => false,
+    }
 }
 
 impl Level {

@@ -97,13 +97,16 @@ impl Stock {
         let level = &self.levels[level_idx];
         // What is under way ends first, with an answer or without one.
         let _alone = level.teaching_lock.write().await;
-        let unanswered = std::mem::take(&mut *level.unanswered());
+        let unanswered = level.unanswered().clone();
         let sessions: BTreeSet<String> = unanswered
             .iter()
             .map(|request| request.session.clone())
             .collect();
         self.settle(level_idx, &unanswered, sessions.into_iter().collect())
-            .await
+            .await?;
+        // Not before: whoever settles them may fail, or wait no longer.
+        level.unanswered().clear();
+        Ok(())
     }
 
     /// Waits until the server is done with requests, and finds out what arrived of them.

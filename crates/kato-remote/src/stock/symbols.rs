@@ -144,7 +144,9 @@ impl Differences {
     }
 
     /// Returns some few of the suspects such that one learn call of each, counted in part only,
-    /// explains all differences that those known to be torn leave; `None` where there are none such.
+    /// explains all differences that those known to be torn leave; `None` where there are none such,
+    /// or where too much is left: a call that is torn counts too little. Of one that is known, calls
+    /// in doubt are sent again whatever arrived, so that it may also explain too much.
     pub(crate) fn explained_by(
         &self,
         torn: Vec<(PatternName, Vec<Symbol>)>,
@@ -156,6 +158,9 @@ impl Differences {
         // Several patterns may have the same symbols: the ones that are known come first.
         for (_, symbols) in torn {
             left.take_call(&counted_texts(symbols));
+        }
+        if !left.0.keys().all(|symbol| self.by_symbol[symbol].is_loss()) {
+            return None;
         }
         let suspects = suspects.into_iter();
         let mut suspects: Vec<(PatternName, Vec<(String, u64)>)> = suspects
@@ -322,6 +327,10 @@ mod tests {
             prop_assert!(less.compare(&told(&whole), false).is_empty());
             let more = less.compare(&told(&whole), true);
             prop_assert!(!more.is_empty() && !more.is_loss());
+            // Too much is somebody's, or what known ones were sent again, and no tear of others.
+            let candidates = || torn.iter().map(|at| (name(*at), patterns[*at].clone())).collect();
+            prop_assert_eq!(more.explained_by(Vec::new(), candidates()), None);
+            prop_assert_eq!(more.explained_by(candidates(), Vec::new()), Some(Vec::new()));
         }
     }
 

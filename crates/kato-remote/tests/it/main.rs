@@ -6,5 +6,6 @@
 mod equality;
 mod proxy;
 mod repetition;
+mod retired;
 mod sessions;
 mod support;

@@ -35,11 +35,22 @@ async fn frame(connection: &mut Connection) -> Option<(u8, Vec<u8>)> {
     Some((head[0] & 0x0f, connection.take(length).await?))
 }
 
-/// Sends a masked frame, with a mask of zeros.
+/// Sends a whole message of a kind.
 async fn say(connection: &mut Connection, kind: u8, payload: impl AsRef<[u8]>) {
+    say_frame(connection, LAST | kind, payload).await;
+}
+
+/// Marks the last frame of a message.
+const LAST: u8 = 0x80;
+
+/// Sends a masked frame that begins with this byte.
+async fn say_frame(connection: &mut Connection, first: u8, payload: impl AsRef<[u8]>) {
+    const MASK: [u8; 4] = [7, 0, 0xff, 0x80];
     let payload = payload.as_ref();
-    let head = [0x80 | kind, 0x80 | payload.len() as u8, 0, 0, 0, 0];
-    let frame = [&head[..], payload].concat();
+    let mut frame = vec![first, 0x80 | payload.len() as u8];
+    frame.extend(MASK);
+    let masks = MASK.iter().cycle();
+    frame.extend(payload.iter().zip(masks).map(|(byte, mask)| byte ^ mask));
     connection.stream.write_all(&frame).await.unwrap();
 }
 
@@ -215,6 +226,40 @@ async fn a_stream_ends_with_a_closing_handshake_whoever_ends_it_and_why() {
         event(&mut stream).await;
         say(&mut stream, kind, payload).await;
         assert_eq!(closed(&mut stream).await, code, "{payload:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_in_pieces_is_one_and_pings_of_the_protocol_are_answered_in_between() {
+    let server = Running::memory().await;
+    let mut stream = server.connect().await;
+    assert_eq!(stream.send(&handshake("/ws/events")).await.status, 101);
+    event(&mut stream).await;
+    say_frame(&mut stream, 1, "pi").await;
+    say(&mut stream, 9, "still there?").await;
+    assert_eq!(
+        frame(&mut stream).await.unwrap(),
+        (10, b"still there?".to_vec())
+    );
+    say_frame(&mut stream, LAST, "ng").await;
+    assert_eq!(frame(&mut stream).await.unwrap(), (1, b"pong".to_vec()));
+}
+
+#[tokio::test]
+async fn a_frame_that_no_client_may_send_ends_the_stream() {
+    let server = Running::memory().await;
+    for malformed in [
+        // Not masked; with a reserved bit; a ping in pieces; a text that begins inside of another.
+        &b"\x81\x04ping"[..],
+        b"\xc1\x84\0\0\0\0ping",
+        b"\x09\x84\0\0\0\0ping",
+        b"\x01\x82\0\0\0\0pi\x81\x82\0\0\0\0ng",
+    ] {
+        let mut stream = server.connect().await;
+        assert_eq!(stream.send(&handshake("/ws/events")).await.status, 101);
+        event(&mut stream).await;
+        stream.stream.write_all(malformed).await.unwrap();
+        assert_eq!(closed(&mut stream).await, 1002, "{malformed:?}");
     }
 }
 

@@ -26,9 +26,12 @@ const TRAINER: [&str; 2] = ["KATO_FAULTS_TRAINER", "KATO_FAULTS_DIR"];
 /// Times that a run is resumed after an error that may pass.
 const RESUMED: usize = 4;
 
-/// Returns a time that is longer than any run takes.
+/// Longest time for an answer, and for a server to come back: more than a busy machine needs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Returns a time that is longer than any run takes, however busy the machine.
 fn longest() -> Duration {
-    Duration::from_secs(66 + n_documents())
+    Duration::from_secs(600 + n_documents())
 }
 
 /// How a run ended.
@@ -199,6 +202,7 @@ fn teach_again(schedule: &Schedule, server: &mut StockServer, dir: &Path, end: &
     let backend = unlocked(|| builder().open(learner)).unwrap();
     let outcome = go_on(schedule, &backend, n_documents());
     outcome.unwrap_or_else(|error| panic!("{}", in_full(&error)));
+    drop(backend);
     assert!(server.wait_idle(longest()), "it is still at work");
     let found = shown(&server.learned(), ANOTHER, schedule.generation);
     let differences = differences(&found, schedule.generation, &BTreeSet::new());
@@ -259,7 +263,7 @@ fn guarded(
     train: impl FnOnce() -> Session + Send,
 ) -> Session {
     let start = Instant::now();
-    thread::scope(|scope| {
+    let session = thread::scope(|scope| {
         let trainer = scope.spawn(train);
         while !trainer.is_finished() {
             assert!(start.elapsed() < longest(), "it hangs: {schedule:#?}");
@@ -273,7 +277,12 @@ fn guarded(
             }
         }
         trainer.join().unwrap()
-    })
+    });
+    // It may have died of what the trainer had sent last, and is asked for more before the next one begins.
+    if server.wait_ended(Duration::ZERO).is_some() {
+        server.restart_with(schedule.again.clone());
+    }
+    session
 }
 
 /// Trains up to so many documents in a process of its own, and kills it after so many requests.
@@ -386,14 +395,14 @@ fn go_on(schedule: &Schedule, backend: &RemoteBackend, limit: u64) -> Result<(),
 fn builder(schedule: &Schedule, url: &str, run: &str, state: &Path) -> RemoteBackendBuilder {
     let retry = RetryPolicy::default()
         .with_attempts(u32::MAX)
-        .with_patience(Duration::from_secs(4))
+        .with_patience(PATIENCE)
         .with_first_wait(Duration::from_millis(2))
         .with_longest_wait(Duration::from_millis(40))
         .with_jitter_seed(schedule.seed);
     let client = KatoClient::builder(url, SessionOptions::new("unused")).with_retry(retry);
     RemoteBackend::builder(client, run.parse().unwrap(), state)
         .with_batch(NonZeroUsize::new(schedule.batch).unwrap())
-        .with_timeout(Duration::from_secs(4))
+        .with_timeout(PATIENCE)
         .with_settle(Duration::from_millis(150))
         .with_patience(Duration::from_secs(2))
         .with_check_interval(schedule.check_interval)

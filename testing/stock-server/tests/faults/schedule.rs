@@ -178,7 +178,7 @@ impl Schedule {
             limits.clear();
         }
         limits.push(n_documents);
-        Self {
+        let mut schedule = Self {
             kind,
             generation,
             seed,
@@ -195,6 +195,11 @@ impl Schedule {
             later: Duration::from_millis(draw.pick(&[0, 0, 3, 30, 200])),
             killed_after: (kind == Kind::Retired && draw.below(2) == 0)
                 .then(|| 1 + draw.below(2 * n_documents)),
+        };
+        if draw.below(2) == 0 {
+            schedule.first = schedule.first.tells_retired(true);
+            schedule.again = schedule.again.tells_retired(true);
         }
+        schedule
     }
 }

@@ -9,7 +9,7 @@ use kato_stock_server::{Generation, StockOptions};
 use kato_store::{KnowledgeBase, MemoryStore, PatternStore};
 use serde_json::{Value, json};
 
-use crate::support::{Client, LONG, start};
+use crate::support::{Client, start};
 
 /// Events of a chunk, and the emotives and metadata that come with the first.
 type Lesson = (Vec<Vec<&'static str>>, BTreeMap<&'static str, f64>, Value);
@@ -93,7 +93,6 @@ fn learned_is_what_a_store_exports() {
                 batch.attach(0, occurrence, attributes);
             }
         }
-        assert!(server.wait_idle(LONG));
         let store = MemoryStore::new(&["run_node0"], json!(null));
         let staged = store.stage(batch.seal()).unwrap();
         store.commit(vec![staged], json!(null)).unwrap();

@@ -7,10 +7,10 @@ use kato_stock_server::{LearnCall, Serving, StockOptions, StockServer, requests}
 use kato_test_needs::wait_until;
 use serde_json::{Value, json};
 
-use crate::support::{Client, LONG, chunks, observations, pairs, start};
+use crate::support::{Client, chunks, observations, pairs, start};
 
 /// Two sequences of 20 chunks at once, on sessions of their own; the learns.
-fn race(server: &mut StockServer) -> Vec<LearnCall> {
+fn race(server: &StockServer) -> Vec<LearnCall> {
     let mut clients = ["a", "b"].map(|label| {
         let mut client = Client::of(server);
         let session = client.session("n", &pairs());
@@ -21,7 +21,6 @@ fn race(server: &mut StockServer) -> Vec<LearnCall> {
     for client in &mut clients {
         assert_eq!(client.read().unwrap().status, 200);
     }
-    assert!(server.wait_idle(LONG));
     server.learned().calls
 }
 
@@ -35,16 +34,16 @@ fn changes(calls: &[LearnCall]) -> usize {
 
 #[test]
 fn in_turns() {
-    let mut server = start(StockOptions::quick().learn_ms(3));
-    let calls = race(&mut server);
+    let calls = race(&start(StockOptions::quick().learn_ms(3)));
     assert_eq!(calls.len(), 40);
     assert!(changes(&calls) > 10, "{}", changes(&calls));
 }
 
 #[test]
 fn whole_requests() {
-    let mut server = start(StockOptions::quick().learn_ms(3).serve(Serving::Whole));
-    let calls = race(&mut server);
+    let calls = race(&start(
+        StockOptions::quick().learn_ms(3).serve(Serving::Whole),
+    ));
     assert_eq!(calls.len(), 40);
     assert_eq!(changes(&calls), 1);
 }
@@ -75,7 +74,7 @@ fn learns_take_their_time_and_stall() {
 
 #[test]
 fn a_session_has_one_request_at_a_time() {
-    let mut server = start(StockOptions::quick().learn_ms(5));
+    let server = start(StockOptions::quick().learn_ms(5));
     let mut first = Client::of(&server);
     let session = first.session("n", &pairs());
     let path = format!("{session}/observe-sequence");
@@ -96,7 +95,6 @@ fn a_session_has_one_request_at_a_time() {
     assert_eq!(reply.body["predictions"], json!([]));
     // In the order in which they came: the sequences were done before.
     assert_eq!(server.learned().learn_calls("n"), 40);
-    assert!(server.wait_idle(LONG));
     assert_eq!(changes(&server.learned().calls), 1);
     let data = third.get(&format!("{session}/cognition-data")).body;
     assert_eq!(data["cognition_data"]["time"], 80, "nothing was lost");

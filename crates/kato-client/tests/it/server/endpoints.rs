@@ -68,7 +68,10 @@ async fn works_in_a_session(client: &KatoClient) {
     client.update_config(changes).await.unwrap();
     assert_eq!(client.config().await.unwrap()["recall_threshold"], 0.5);
     // Every setting that is wrong is named, and nothing has changed.
-    let wrong = [("recall_threshold", json!(7)), ("persistence", json!("x"))];
+    let wrong = [
+        ("recall_threshold", json!("7")),
+        ("persistence", json!("x")),
+    ];
     let wrong = Map::from_iter(wrong.map(|(key, value)| (key.to_owned(), value)));
     let error = client.update_config(wrong).await.unwrap_err();
     assert!(!error.may_have_acted());
