@@ -76,7 +76,7 @@ impl StorageEstimator {
                 limit: self.max_extrapolation,
             });
         }
-        Ok(Observation::new(self, factor).estimate(target))
+        Ok(Observation::new(self, &target, factor).estimate(target))
     }
 
     /// Returns the hierarchy that estimates are for.

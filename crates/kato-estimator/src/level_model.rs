@@ -24,6 +24,8 @@ const FEW: f64 = 50.0;
 pub(crate) struct Reach {
     /// Size of the target, as a multiple of what is known.
     factor: f64,
+    /// Share of its documents that is known.
+    share: f64,
     /// Copies of itself that the target may be made of, the likeliest first.
     copies: Vec<u32>,
     /// Part of all cases that may lie below an interval, and the deviations to its end.
@@ -32,14 +34,21 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// Looks from documents, by how often they were drawn, to a target.
-    pub(crate) fn of(drawn: &FrequencyCounts, factor: f64, outside: f64, width: f64) -> Self {
+    /// Looks from documents, by how often they were drawn, to a target of `factor` times their text, of
+    /// which they are a share.
+    pub(crate) fn of(
+        drawn: &FrequencyCounts,
+        [factor, share]: [f64; 2],
+        outside: f64,
+        width: f64,
+    ) -> Self {
         let copies = match factor > 1.0 && drawn.distinct() > 0 {
-            true => copies(drawn, 1.0 / factor),
+            true => copies(drawn, share),
             false => vec![1],
         };
         Self {
             factor,
+            share,
             copies,
             outside,
             width,
@@ -82,8 +91,8 @@ impl<'a> LevelModel<'a> {
         let holders = evidence.holders.as_ref();
         let holders = holders.filter(|_| law.is_none() && reach.factor > 1.0);
         let recaptures = holders.map_or(Vec::new(), |[calls, windows]| {
-            let fit =
-                |&copies| Recapture::fit(calls, windows, 1.0 / reach.factor, copies, reach.outside);
+            let known = [reach.share, reach.factor];
+            let fit = |&copies| Recapture::fit(calls, windows, known, copies, reach.outside);
             reach.copies.iter().map(fit).collect()
         });
         Self {

@@ -1,9 +1,11 @@
 //! Distinct patterns of a corpus by how many documents of a sample hold each: capture and recapture.
 
+mod laws;
 mod likelihood;
 
 use serde::{Deserialize, Serialize};
 
+use self::laws::grid;
 use self::likelihood::{Likelihood, binomial};
 use crate::FrequencyCounts;
 
@@ -31,15 +33,16 @@ pub(crate) struct Holders {
 ///
 /// Documents are drawn at random, a share of the corpus. So of the other documents that hold a pattern
 /// of one of them, a binomial number was drawn too. How many patterns stand in how many documents
-/// follows by maximum likelihood. A pattern may be one that is cut alike wherever it stands, as where text is copied, or
-/// one that the cut meets by chance: then its windows stand in more documents than it is learned
-/// from. Windows and learn calls together tell the two apart.
+/// follows by maximum likelihood. A pattern may be one that is cut alike wherever it stands, as where text
+/// is copied, or one that the cut meets by chance: then its windows stand in more documents than it is
+/// learned from. Windows and learn calls together tell the two apart.
 #[derive(Debug, Clone)]
 pub(crate) struct Recapture {
     classes: Vec<Class>,
     weights: Vec<f64>,
-    /// Share of the corpus that is known.
+    /// Share of the documents that is known, and the size of the corpus as a multiple of what is.
     share: f64,
+    factor: f64,
     /// Patterns that the rest of the corpus adds, for each holder of one in the whole corpus: the
     /// likeliest number and its bounds.
     added: [f64; 3],
@@ -87,12 +90,12 @@ impl Class {
 }
 
 impl Recapture {
-    /// Fits what lies beyond a share of the corpus that is known, made of so many whole copies.
-    /// `outside` is the part of the likelihood that is left out below and above the bounds.
+    /// Fits what lies beyond a share of the documents that is known, in a corpus of `factor` times what is
+    /// known, made of so many whole copies. `outside` is the part of the likelihood that is left out below and above the bounds.
     pub(crate) fn fit(
         calls: &Holders,
         windows: &Holders,
-        share: f64,
+        [share, factor]: [f64; 2],
         copies: u32,
         outside: f64,
     ) -> Self {
@@ -108,10 +111,14 @@ impl Recapture {
         if of(windows) > 0.0 {
             classes.extend(class((of(calls) / of(windows)).min(1.0)));
         }
-        let mut likelihood = Likelihood::of(&grid, classes.len());
+        let mut likelihood = Likelihood::new();
         likelihood.add(calls, &classes, |class| class.seen_again(share, class.cut));
         likelihood.add(windows, &classes, |class| class.seen_again(share, 1.0));
-        let added = |class: &Class| class.distinct(1.0) - class.distinct(share);
+        likelihood.start_by_laws(&grid, classes.len());
+        // Where few documents have much of the text, what is known holds more or less than its share.
+        let added = |class: &Class| {
+            (class.distinct(1.0) - class.distinct(share) / (share * factor)).max(0.0)
+        };
         let values: Vec<f64> = classes.iter().map(added).collect();
         let weights = likelihood.likeliest();
         let added = likelihood.bounds(&weights, &values, outside);
@@ -119,6 +126,7 @@ impl Recapture {
             classes,
             weights,
             share,
+            factor,
             added,
         }
     }
@@ -126,12 +134,16 @@ impl Recapture {
     /// Returns the distinct patterns that `factor` times what is known add, for each holder of one in
     /// what is known.
     pub(crate) fn added(&self, factor: f64) -> f64 {
-        let share = factor * self.share;
-        let parts = self.classes.iter().zip(&self.weights);
-        let parts = parts
-            .map(|(class, weight)| weight * (class.distinct(share) - class.distinct(self.share)));
+        // The share of the documents, where the text grows so much.
+        let share = self
+            .share
+            .powf(1.0 - factor.ln() / self.factor.ln().max(1e-9));
+        let known = |class: &Class| class.distinct(self.share) / self.share;
         // A corpus beyond the one that was asked for is of its kind.
-        parts.sum::<f64>() * factor.max(1.0 / self.share)
+        let all = |class: &Class| factor * class.distinct(share) / share.min(1.0);
+        let parts = self.classes.iter().zip(&self.weights);
+        let added = parts.map(|(class, weight)| weight * (all(class) - known(class)).max(0.0));
+        added.sum()
     }
 
     /// Returns the bounds of what is added, as shares of the likeliest number.
@@ -153,8 +165,9 @@ pub(crate) fn copies(drawn: &FrequencyCounts, share: f64) -> Vec<u32> {
         let grid = grid(most_seen(&[&holders]), share, copies);
         let class = |&documents: &f64| Class::new(documents, copies, 1.0);
         let classes: Vec<Class> = grid.iter().map(class).collect();
-        let mut likelihood = Likelihood::of(&grid, classes.len());
+        let mut likelihood = Likelihood::new();
         likelihood.add(&holders, &classes, |class| class.seen_again(share, 1.0));
+        likelihood.start(&grid, classes.len());
         likelihood.at(&likelihood.likeliest())
     };
     let mut all = vec![(1, likelihood(1))];
@@ -177,18 +190,6 @@ fn most_seen(holders: &[&Holders]) -> u64 {
         .filter_map(|holders| holders.numbers.iter().last());
     let most = last.map(|(number, _)| number).max();
     most.unwrap_or(1).min(OFTEN as u64)
-}
-
-/// Returns numbers of documents, from 1 to twice as many as those seen most often stand for.
-fn grid(most_seen: u64, share: f64, copies: u32) -> Vec<f64> {
-    let most = 2.0 * (most_seen as f64 / share + 1.0) / f64::from(copies);
-    let mut grid = vec![1.0f64, 2.0];
-    while let Some(&last) = grid.last()
-        && last < most
-    {
-        grid.push((last * RATIO).floor().max(last + 1.0));
-    }
-    grid
 }
 
 #[cfg(test)]
@@ -241,7 +242,8 @@ mod tests {
         for (case, of, most) in cases {
             let (truth, holders) = drawn(20_000, of);
             let all = copies(&holders.numbers, 0.05);
-            let fit = |&copies| Recapture::fit(&holders, &Holders::default(), 0.05, copies, 0.05);
+            let fit =
+                |&copies| Recapture::fit(&holders, &Holders::default(), [0.05, 20.0], copies, 0.05);
             let fitted: Vec<Recapture> = all.iter().map(fit).collect();
             let error = fitted[0].added(20.0) / truth - 1.0;
             assert!(error.abs() < most, "{case}: {error:+.3}, {all:?}");
@@ -256,7 +258,7 @@ mod tests {
     #[test]
     fn growth_begins_at_what_is_known_and_goes_on_beyond_the_target() {
         let (_, holders) = drawn(5_000, |document| 1 + document % 3);
-        let fitted = Recapture::fit(&holders, &Holders::default(), 0.05, 1, 0.05);
+        let fitted = Recapture::fit(&holders, &Holders::default(), [0.05, 20.0], 1, 0.05);
         let mut before = 0.0;
         for step in 0..100 {
             let factor = 1.0 + f64::from(step) / 4.0;
@@ -285,7 +287,7 @@ mod tests {
                 independent,
             }
         });
-        let fitted = Recapture::fit(&calls, &windows, 0.05, 1, 0.05);
+        let fitted = Recapture::fit(&calls, &windows, [0.05, 20.0], 1, 0.05);
         let truth = 40_000.0 * (1.0 - 0.8f64.powi(40)) - calls.numbers.distinct() as f64;
         let error = fitted.added(20.0) * calls.numbers.observations() as f64 / truth - 1.0;
         assert!(error.abs() < 0.05, "{error}");

@@ -7,8 +7,9 @@ use crate::hash::{HashTable, hash_text};
 use crate::sketch::is_in_slice;
 
 /// Most units of a kind that are counted one by one. Of more, a share chosen by hash stands for
-/// all.
-const MAX_UNITS: usize = 1 << 17;
+/// all. As many as a table of 2^17 places holds, with one that comes before some go: with more it would
+/// double.
+const MAX_UNITS: usize = (1 << 17) / 8 * 7 - 1;
 /// Units of a kind that are shown, and the bytes of each.
 const SHOWN: usize = 10;
 const SHOWN_BYTES: usize = 200;

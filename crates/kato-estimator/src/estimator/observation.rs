@@ -30,14 +30,19 @@ pub(super) struct Observation<'a> {
 
 impl<'a> Observation<'a> {
     /// Fits a growth model to each observed level, for a corpus of `factor` times what was observed.
-    pub(super) fn new(estimator: &'a StorageEstimator, factor: f64) -> Self {
+    pub(super) fn new(estimator: &'a StorageEstimator, target: &Target, factor: f64) -> Self {
         let calibration = &estimator.calibration;
         // Student's t, as the deviations are themselves estimates. Its parameters are valid; 2 is about
         // its usual value.
         let share = (1.0 + estimator.confidence) / 2.0;
         let t = StudentsT::new(0.0, 1.0, FREEDOM);
         let width = t.map_or(2.0, |t| t.inverse_cdf(share));
-        let reach = Reach::of(&calibration.drawn, factor, 1.0 - share, width);
+        // Documents are what was drawn. Where only their text is known, they are as large as those.
+        let known = target
+            .samples
+            .filter(|&samples| samples > calibration.samples);
+        let known = known.map_or(1.0 / factor, |all| calibration.samples as f64 / all as f64);
+        let reach = Reach::of(&calibration.drawn, [factor, known], 1.0 - share, width);
         let fit = |level| LevelModel::fit(level, &reach, estimator.law);
         Self {
             calibration,

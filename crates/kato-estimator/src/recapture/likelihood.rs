@@ -1,20 +1,28 @@
 //! The likeliest weights of classes of patterns, by how many documents hold each, and what others are likely.
 
+use super::laws::{laws, usual};
 use super::{Class, Holders, OFTEN};
 
 /// Steps of the iteration to the likeliest weights, and of those from one bound to the next.
 const STEPS: [usize; 2] = [300, 60];
-/// Drawn documents that the weights of the start count for, and the share of patterns that is taken
-/// to be in one document only.
+/// Drawn documents that the weights of the start count for.
 const PRIOR: f64 = 2.0;
-const ALONE: f64 = 0.8;
+/// How many times as likely as all laws it is that weights are as usual: a few documents tell no law.
+const USUALLY: f64 = 10.0;
+/// Number of documents from which on they tell laws no more than that a pattern is seen so often.
+const FEW: usize = 4;
 /// Loss of log likelihood where bounds are no longer followed.
 const UNLIKELY: f64 = 5.0;
+
+/// Observations, and the probability of one by each class.
+type Row = (f64, Vec<f64>);
 
 /// The likelihood of weights of classes, with the weights to start from.
 pub(super) struct Likelihood {
     /// For every number of documents seen, its observations and the probability by each class.
-    rows: Vec<(f64, Vec<f64>)>,
+    rows: Vec<Row>,
+    /// The same of few, and of all more together.
+    few: Vec<Row>,
     prior: Vec<f64>,
 }
 
@@ -47,20 +55,51 @@ impl Likelihood {
         }
     }
 
-    /// Starts with the weights that are taken where nothing was seen: one document mostly, and of more
-    /// each order of magnitude alike; for each kind of class the same.
-    pub(super) fn of(grid: &[f64], classes: usize) -> Self {
-        let all = grid.last().map_or(1.0, |last| last.ln());
-        let kinds = (classes / grid.len().max(1)) as f64;
-        let weight = |at: usize| match at {
-            0 => ALONE / kinds,
-            _ => (1.0 - ALONE) * (grid[at] / grid[at - 1]).ln() / all / kinds,
-        };
-        let prior = (0..classes).map(|at| weight(at % grid.len())).collect();
+    /// Starts without observations.
+    pub(super) fn new() -> Self {
         Self {
             rows: Vec::new(),
-            prior,
+            few: Vec::new(),
+            prior: Vec::new(),
         }
+    }
+
+    /// Sets the weights to start from: those that are usual, for each kind of class the same.
+    pub(super) fn start(&mut self, grid: &[f64], classes: usize) {
+        let usual = usual(grid);
+        let kinds = (classes / grid.len().max(1)) as f64;
+        let weights = usual.iter().map(|weight| weight / kinds);
+        self.prior = weights.cycle().take(classes).collect();
+    }
+
+    /// Sets the weights to start from: the mean of laws and of what is usual, each by its likelihood.
+    ///
+    /// A sample tells how many patterns stand in so many documents that some were drawn again, and of
+    /// those in fewer little more than their mean number. Below, text goes on as it does above, by a
+    /// power, and weights of any other shape to start from would decide what is not seen.
+    pub(super) fn start_by_laws(&mut self, grid: &[f64], classes: usize) {
+        self.start(grid, classes);
+        let laws = laws(grid, classes);
+        let usually = USUALLY * laws.len() as f64;
+        let all = laws.into_iter().map(|law| (1.0, law));
+        let all = all.chain([(usually, std::mem::take(&mut self.prior))]);
+        let all: Vec<(f64, Vec<f64>, f64)> = all
+            .map(|(before, law)| {
+                let likelihood = log_likelihood(&self.few, &law);
+                (before, law, likelihood)
+            })
+            .collect();
+        let best = all.iter().map(|(_, _, likelihood)| *likelihood);
+        let best = best.fold(f64::NEG_INFINITY, f64::max);
+        let mut sum = vec![0.0; classes];
+        for (before, law, likelihood) in &all {
+            let share = before * (likelihood - best).exp();
+            for (sum, weight) in sum.iter_mut().zip(law) {
+                *sum += share * weight;
+            }
+        }
+        let whole: f64 = sum.iter().sum();
+        self.prior = sum.iter().map(|weight| weight / whole).collect();
     }
 
     /// Adds what was seen, with the probabilities by a class that others hold a pattern.
@@ -82,11 +121,19 @@ impl Likelihood {
             .iter()
             .map(|class| in_bins(&seen_again(class), &bins))
             .collect();
-        for (bin, &observed) in observed.iter().enumerate() {
-            if observed > 0.0 {
-                let probabilities = of_class.iter().map(|bins| bins[bin]).collect();
-                self.rows.push((observed, probabilities));
-            }
+        let all = observed.iter().enumerate();
+        let seen = all.filter(|(_, observed)| **observed > 0.0);
+        let row = |(bin, &observed): (usize, &f64)| -> Row {
+            (observed, of_class.iter().map(|bins| bins[bin]).collect())
+        };
+        self.rows.extend(seen.clone().map(row));
+        // Bins of so few are of one number each.
+        let few = FEW - 1;
+        self.few.extend(seen.filter(|(bin, _)| *bin < few).map(row));
+        let more = observed.iter().skip(few).sum();
+        if more > 0.0 {
+            let of_class = of_class.iter().map(|bins| bins.iter().skip(few).sum());
+            self.few.push((more, of_class.collect()));
         }
     }
 
@@ -99,12 +146,10 @@ impl Likelihood {
 
     /// Returns the logarithm of the likelihood.
     pub(super) fn at(&self, weights: &[f64]) -> f64 {
-        let rows = self.rows.iter();
-        let of_rows = rows.map(|(observed, p)| observed * dot(weights, p).max(1e-300).ln());
         let prior = self.prior.iter().zip(weights);
         let of_prior =
             prior.map(|(prior, weight)| PRIOR * prior * (weight / prior).max(1e-300).ln());
-        of_rows.sum::<f64>() + of_prior.sum::<f64>()
+        log_likelihood(&self.rows, weights) + of_prior.sum::<f64>()
     }
 
     /// Returns the value of the likeliest weights, and the values below and above which lies the part
@@ -154,6 +199,13 @@ impl Likelihood {
             quantile(1.0 - outside).max(value),
         ]
     }
+}
+
+/// Returns the logarithm of the likelihood of weights.
+fn log_likelihood(rows: &[Row], weights: &[f64]) -> f64 {
+    let rows = rows.iter();
+    let of_rows = rows.map(|(observed, p)| observed * dot(weights, p).max(1e-300).ln());
+    of_rows.sum()
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {

@@ -11,8 +11,9 @@ use crate::sketch::TypeSketch;
 use crate::{EstimateError, EstimatedHierarchy};
 
 /// Default number of patterns of a level that are counted one by one. Of more, a share chosen by
-/// hash stands for all.
-pub const DEFAULT_MAX_PATTERNS: usize = 1 << 18;
+/// hash stands for all. As many as a table of 2^18 places holds, with one that comes before some go: with
+/// more it would double.
+pub const DEFAULT_MAX_PATTERNS: usize = (1 << 18) / 8 * 7 - 1;
 
 /// Builder of a sample of a corpus, which takes one document at a time.
 ///

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use kato_estimator::{CorpusSample, EstimatedHierarchy, SampleBuilder};
+use kato_estimator::{
+    Calibration, CorpusSample, EstimatedHierarchy, Figure, SampleBuilder, StorageEstimator, Target,
+};
 use kato_learner::segment::{ORIGINAL_MIN_PARAGRAPH_CHARS, Paragraphs};
 use kato_random::SplitMix64;
 use kato_tokenizer::{Tokenizer as _, gpt2};
@@ -107,8 +109,8 @@ impl Draws {
     }
 
     /// `n` of the documents, each at most once, in a random order.
-    pub(crate) fn choose<'a>(&mut self, documents: &'a [Document], n: usize) -> Vec<&'a Document> {
-        let mut all: Vec<&Document> = documents.iter().collect();
+    pub(crate) fn choose<'a, T>(&mut self, documents: &'a [T], n: usize) -> Vec<&'a T> {
+        let mut all: Vec<&T> = documents.iter().collect();
         for at in 0..n.min(all.len()) {
             let other = at + self.below(all.len() - at);
             all.swap(at, other);
@@ -116,4 +118,81 @@ impl Draws {
         all.truncate(n);
         all
     }
+}
+
+/// A document of which no text is kept: its paragraphs and its bytes.
+pub(crate) type Tokens<'a> = (&'a [Vec<u32>], u64);
+
+/// The distinct patterns of a corpus as they are estimated from some of its documents.
+pub(crate) struct Found {
+    /// The logarithm of the estimate over the truth.
+    pub(crate) error: f64,
+    /// The logarithm of the interval's upper end over the lower one.
+    pub(crate) width: f64,
+    pub(crate) holds: bool,
+}
+
+impl Found {
+    /// Estimates all documents, whose text is known in bytes, from `n` of them.
+    pub(crate) fn from(
+        hierarchy: &EstimatedHierarchy,
+        documents: &[Tokens<'_>],
+        n: usize,
+        draws: &mut Draws,
+    ) -> Self {
+        let patterns = |documents: &[&Tokens<'_>], text_bytes: Option<u64>| -> Figure {
+            let sample = SampleBuilder::new(hierarchy.clone());
+            let mut sample = sample.with_windows(text_bytes.is_some());
+            for (paragraphs, bytes) in documents {
+                sample.add(paragraphs, *bytes);
+            }
+            let sample = sample.finish().unwrap();
+            let target = Target::text_bytes(text_bytes.unwrap_or(sample.text_bytes));
+            let estimator = StorageEstimator::builder();
+            let estimator = estimator.with_calibration(Calibration::from_sample(&sample));
+            let estimator = estimator.build().unwrap();
+            estimator.estimate(target).unwrap().total_patterns
+        };
+        let truth = patterns(&documents.iter().collect::<Vec<_>>(), None).value;
+        let text_bytes = documents.iter().map(|(_, bytes)| bytes).sum();
+        let found = patterns(&draws.choose(documents, n), Some(text_bytes));
+        Self {
+            error: (found.value / truth).ln(),
+            width: (found.high / found.low).ln(),
+            holds: found.covers(truth),
+        }
+    }
+}
+
+/// Returns a logarithm of a ratio as a percentage.
+pub(crate) fn percent(logarithm: f64) -> f64 {
+    100.0 * logarithm.exp_m1()
+}
+
+/// Returns the median distance of values from 0.
+pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut sorted: Vec<f64> = values.into_iter().map(f64::abs).collect();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
+}
+
+/// Prints the header of a table of what was found, by `what`.
+pub(crate) fn print_header(what: &str) {
+    println!(
+        "\n| {what} | errors of distinct patterns, % | holds | median width |\n|---|---|--:|--:|"
+    );
+}
+
+/// Prints a line of it.
+pub(crate) fn print_found(name: &str, found: &[Found]) {
+    let errors = found
+        .iter()
+        .map(|found| format!("{:+.0}", percent(found.error)));
+    println!(
+        "| {name} | {} | {} of {} | {:.0} % |",
+        errors.collect::<Vec<_>>().join(" "),
+        found.iter().filter(|found| found.holds).count(),
+        found.len(),
+        percent(median(found.iter().map(|found| found.width))),
+    );
 }

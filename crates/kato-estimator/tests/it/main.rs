@@ -8,7 +8,9 @@
 )]
 
 mod bytes;
+mod chains;
 mod corpus;
+mod kinds;
 mod learner;
 mod original;
 mod range;
