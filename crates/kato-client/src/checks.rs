@@ -6,8 +6,11 @@ use serde_json::{Map, Value};
 
 use crate::ClientError;
 
+/// Tells whether a generation looks at a setting.
+type LooksAt = fn(KatoGeneration) -> bool;
+
 /// The numbers that a setting may be, and the generations that look at it.
-const RANGES: [(&str, f64, f64, fn(KatoGeneration) -> bool); 16] = [
+const RANGES: [(&str, f64, f64, LooksAt); 16] = [
     // The oldest takes whatever a running session is given, which is how settings reach it that it drops of a
     // new one.
     (
