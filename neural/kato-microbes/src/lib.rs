@@ -2,7 +2,7 @@
 //!
 //! # Overview
 //!
-//! - What goes in: [`Microbes`], [`SampleMetadata`](metadata::Metadata), [`distances`], [`tokens`],
+//! - What goes in: [`Microbes`], [`SampleMetadata`](metadata::SampleMetadata), [`distances`], [`tokens`],
 //!   [`fasta`].
 //! - What is made: [`synth`].
 //! - What is predicted without a model of our own, and how good it is: [`baseline`], [`folds`],
