@@ -14,7 +14,7 @@ use super::{Running, any_port, session};
 /// Settings that are numbers, with values at their bounds and just beyond.
 fn numbers() -> Vec<(&'static str, Value)> {
     vec![
-        ("max_pattern_length", json!([-1, 0, 1 << 40])),
+        ("max_pattern_length", json!([-1, 0, 1_u64 << 40])),
         ("persistence", json!([0, 1, 100, 101])),
         ("recall_threshold", json!([-0.01, 0.0, 1e-9, 1.0, 1.01])),
         ("max_predictions", json!([0, 1, 10_000, 10_001])),
@@ -23,7 +23,7 @@ fn numbers() -> Vec<(&'static str, Value)> {
         ("length_min_ratio", json!([-0.01, 0.0, 1.0, 1.01])),
         ("length_max_ratio", json!([0.99, 1.0, 1e9])),
         ("jaccard_threshold", json!([-0.01, 0.0, 1.0, 1.01])),
-        ("jaccard_min_overlap", json!([0, 1, 1 << 40])),
+        ("jaccard_min_overlap", json!([0, 1, 1_u64 << 40])),
         ("minhash_threshold", json!([-0.01, 0.0, 1.0, 1.01])),
         ("minhash_bands", json!([0, 1, 100, 101])),
         ("minhash_rows", json!([0, 1, 20, 21])),
@@ -32,7 +32,7 @@ fn numbers() -> Vec<(&'static str, Value)> {
             "bloom_false_positive_rate",
             json!([0.00009, 0.0001, 0.1, 0.101]),
         ),
-        ("max_candidates_per_stage", json!([99, 100, 1 << 40])),
+        ("max_candidates_per_stage", json!([99, 100, 1_u64 << 40])),
     ]
 }
 
