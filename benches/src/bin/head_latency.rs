@@ -62,7 +62,7 @@ fn main() -> Result<()> {
     println!("|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
     let n_levels = store.nodes().len();
     if arguments.disk {
-        disk::build(&store, &disk::BuildOptions::default())?;
+        disk::build(&store, &disk::CountsOptions::default())?;
     }
     // Those of one level alone are on no disk.
     let asked = if arguments.disk {

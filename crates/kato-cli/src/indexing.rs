@@ -70,7 +70,7 @@ pub(crate) struct WrittenCounts {
 }
 
 impl WrittenCounts {
-    pub(crate) const fn of(report: &head::BuildReport) -> Self {
+    pub(crate) const fn of(report: &head::CountsReport) -> Self {
         Self {
             ngrams: report.ngrams,
             bytes: report.bytes,
@@ -81,8 +81,8 @@ impl WrittenCounts {
 }
 
 /// Returns the options of writing the head's counts.
-pub(crate) fn head_options(sort_bytes: usize, cancel: Cancel) -> head::BuildOptions {
-    head::BuildOptions::default()
+pub(crate) fn head_options(sort_bytes: usize, cancel: Cancel) -> head::CountsOptions {
+    head::CountsOptions::default()
         .with_sort_bytes(sort_bytes)
         .with_cancel(move || cancel.check().is_err())
 }
@@ -96,7 +96,7 @@ pub(crate) fn head_options(sort_bytes: usize, cancel: Cancel) -> head::BuildOpti
 pub(crate) fn keep_head(
     store: &EmbeddedStore,
     policy: IndexPolicy,
-    options: &head::BuildOptions,
+    options: &head::CountsOptions,
 ) -> Result<Option<WrittenCounts>, CountsError> {
     let is_wanted = match policy {
         IndexPolicy::Never => false,

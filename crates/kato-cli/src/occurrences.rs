@@ -6,7 +6,7 @@ mod lessons;
 use anyhow::Result;
 use indicatif::HumanCount;
 use kato_model::PatternName;
-use kato_occurrences::{DocumentRef, LessonShape, Occurrences, Place};
+use kato_occurrences::{DocumentRef, LessonShape, Occurrences, TokenPlace};
 use kato_store::{EmbeddedStore, PatternStore};
 use serde::Serialize;
 
@@ -83,7 +83,7 @@ impl Asked {
     }
 
     /// Describes a place, with the pattern that was learned around it.
-    pub(crate) fn place(&self, place: Place) -> Result<PlaceView> {
+    pub(crate) fn place(&self, place: TokenPlace) -> Result<PlaceView> {
         let pattern = place.call.map(|(token, shape)| self.lesson(token, &shape));
         Ok(PlaceView {
             document: place.document.into(),

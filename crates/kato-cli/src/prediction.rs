@@ -9,7 +9,7 @@ use kato_hierarchy::unravel::Unraveller;
 use kato_hierarchy::{ActivationOptions, Hierarchy};
 use kato_model::{Event, KatoGeneration};
 use kato_prediction::config::DEFAULT_GENERATION;
-use kato_prediction::prediction::FuturePotential;
+use kato_prediction::prediction::FutureShare;
 use kato_prediction::{Prediction, Predictions, last_symbols};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -66,7 +66,7 @@ pub(crate) struct PredictionView {
     /// The best, as many as were asked for.
     pub(crate) predictions: Vec<Prediction>,
     /// The heaviest futures, as many.
-    pub(crate) future_potentials: Vec<FuturePotential>,
+    pub(crate) future_potentials: Vec<FutureShare>,
     /// The texts for people; `None` for programs.
     #[serde(skip)]
     texts: Option<Texts>,
@@ -162,7 +162,7 @@ impl Decoder<'_> {
         &mut self,
         state: &[Event],
         predictions: &[Prediction],
-        futures: &[FuturePotential],
+        futures: &[FutureShare],
     ) -> Result<Texts> {
         let mut patterns = Vec::with_capacity(predictions.len());
         for prediction in predictions {

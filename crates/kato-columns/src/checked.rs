@@ -73,7 +73,7 @@ pub trait Changes: Send + Sync {
 
 /// What is known of the damage of an index; clones share it.
 #[derive(Clone, Default)]
-pub struct Damage(Arc<Shared>);
+pub struct DamageWatch(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
@@ -89,7 +89,7 @@ struct Shared {
     seen_look_version: AtomicU64,
 }
 
-impl Damage {
+impl DamageWatch {
     /// Looks for changes of the bytes, from now on and once.
     pub fn watch(&self, changes: impl Changes + 'static) {
         let shared = &self.0;
@@ -198,9 +198,9 @@ impl Damage {
     }
 }
 
-impl fmt::Debug for Damage {
+impl fmt::Debug for DamageWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Damage").field(&self.what()).finish()
+        f.debug_tuple("DamageWatch").field(&self.what()).finish()
     }
 }
 
@@ -216,7 +216,7 @@ struct Inner {
     checksums: Box<[u32]>,
     /// A bit for each block that was compared and found whole.
     checked: Box<[AtomicU64]>,
-    damage: Damage,
+    damage: DamageWatch,
 }
 
 impl CheckedBytes {
@@ -228,7 +228,7 @@ impl CheckedBytes {
     pub fn new(
         bytes: SharedBytes,
         checksums: Box<[u32]>,
-        damage: Damage,
+        damage: DamageWatch,
     ) -> Result<Self, LayoutError> {
         let len = (*bytes).as_ref().len();
         if checksums.len() != len.div_ceil(BLOCK_BYTES) {
@@ -470,7 +470,7 @@ mod tests {
         let mut bytes: Vec<u8> = (0..=250).cycle().take(3 * BLOCK_BYTES + 5).collect();
         let checksums: Box<[u32]> = bytes.chunks(BLOCK_BYTES).map(crc32fast::hash).collect();
         bytes[BLOCK_BYTES + 7] ^= 1;
-        let damage = Damage::default();
+        let damage = DamageWatch::default();
         let column = CheckedBytes::new(Arc::new(bytes), checksums, damage.clone()).unwrap();
         let view = column.view();
         assert_eq!(view.array::<2>(3), [3, 4]);
@@ -499,7 +499,7 @@ mod tests {
     fn a_disk_is_told_of_what_was_not_read_before_and_of_nothing_that_is_not_there() {
         let told = Arc::new(Told(vec![7; 2 * BLOCK_BYTES + 5], Default::default()));
         let checksums = told.0.chunks(BLOCK_BYTES).map(crc32fast::hash).collect();
-        let damage = Damage::default();
+        let damage = DamageWatch::default();
         let column =
             CheckedBytes::new(Arc::<Told>::clone(&told), checksums, damage.clone()).unwrap();
         let view = column.view();
@@ -520,7 +520,8 @@ mod tests {
         let told = Arc::new(Told(vec![7; 20 * BLOCK_BYTES], Default::default()));
         let checksums = told.0.chunks(BLOCK_BYTES).map(crc32fast::hash).collect();
         let column =
-            CheckedBytes::new(Arc::<Told>::clone(&told), checksums, Damage::default()).unwrap();
+            CheckedBytes::new(Arc::<Told>::clone(&told), checksums, DamageWatch::default())
+                .unwrap();
         let blocks = [
             0,
             0,
@@ -539,7 +540,7 @@ mod tests {
 
     #[test]
     fn what_lies_outside_is_damage_and_no_panic() {
-        let damage = Damage::default();
+        let damage = DamageWatch::default();
         let column = CheckedBytes::new(Arc::new(Vec::new()), Box::new([]), damage.clone()).unwrap();
         assert_eq!(column.view().u32(usize::MAX), 0);
         assert!(damage.is_found());

@@ -2,7 +2,7 @@
 //!
 //! # Where to start
 //!
-//! Start with [`CheckedBytes`], a column; its [`View`] reads, and [`Damage`] says whether what was read
+//! Start with [`CheckedBytes`], a column; its [`View`] reads, and [`DamageWatch`] says whether what was read
 //! can be believed. With the feature `files`, [`files`] writes and maps columns, and [`map`] maps any file.
 
 mod checked;
@@ -12,7 +12,7 @@ pub mod files;
 pub mod map;
 
 pub use checked::{
-    BLOCK_BYTES, BytesState, Changes, CheckedBytes, ColumnBytes, Damage, SharedBytes, View,
+    BLOCK_BYTES, BytesState, Changes, CheckedBytes, ColumnBytes, DamageWatch, SharedBytes, View,
 };
 
 /// The error of a layout that its columns contradict; it says in what.

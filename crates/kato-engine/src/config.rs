@@ -105,7 +105,7 @@ pub struct SessionConfig {
     /// learned. Default 3. Since 6.x.
     #[serde(skip_serializing_if = "is_vector_search_limit")]
     pub vector_search_limit: u64,
-    /// Whether the answer to an observation [tells](crate::VectorSearch) what the search found. Since
+    /// Whether the answer to an observation [tells](crate::VectorSearchAccount) what the search found. Since
     /// 6.x.
     #[serde(skip_serializing_if = "is_default")]
     pub return_vector_search_results: bool,

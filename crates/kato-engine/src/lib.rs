@@ -38,4 +38,4 @@ pub use node::{LearnOutcome, Node};
 pub use observation::Observation;
 pub use options::EngineOptions;
 pub use session::{Sequence, Session};
-pub use vectors::VectorSearch;
+pub use vectors::VectorSearchAccount;

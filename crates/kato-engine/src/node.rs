@@ -21,7 +21,7 @@ pub use self::cell::RELOAD_AFTER;
 pub use self::lesson::Lesson;
 pub(crate) use self::lesson::{LessonRef, Prepared};
 pub(crate) use self::memory::{NodeMemory, Windows};
-pub use self::retire::{PurgeStatus, Purged, Retired, Unretired};
+pub use self::retire::{PurgeOutcome, PurgeStatus, RetireOutcome, UnretireOutcome};
 use crate::engine::Shared;
 use crate::session::SessionState;
 use crate::{EngineError, EngineOptions, Session, SessionConfig};

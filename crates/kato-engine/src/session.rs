@@ -7,13 +7,13 @@ use kato_model::{Event, PatternName};
 use kato_prediction::Predictions;
 use serde::{Deserialize, Serialize};
 
-pub use self::sequence::{Sequence, SequenceItem, SequenceOutcome, SequenceStep};
+pub use self::sequence::{Sequence, SequenceOutcome, SequenceStep, SequencedObservation};
 pub(crate) use self::steps::{STM_BYTES, add_as_text};
 use crate::node::Lesson;
 use crate::observation::{SummedVector, check_limit};
 use crate::state::{LastObservation, MAX_RETAINED};
 pub use crate::state::{Percept, SessionState};
-use crate::{EngineError, LearnOutcome, Node, Observation, SessionConfig, VectorSearch};
+use crate::{EngineError, LearnOutcome, Node, Observation, SessionConfig, VectorSearchAccount};
 
 /// One user's conversation with a node, created by [`Node::session`] or [`Node::resume`].
 ///
@@ -49,7 +49,7 @@ pub struct Observed {
     /// The search for vectors near the observation's own, if there is one and
     /// [`return_vector_search_results`](SessionConfig::return_vector_search_results) is on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub vector_search: Option<Box<VectorSearch>>,
+    pub vector_search: Option<Box<VectorSearchAccount>>,
 }
 
 impl Session {
@@ -178,7 +178,7 @@ impl Session {
         let bytes = items.map(|item| item.observation.bytes(n_nearest));
         let bytes = bytes.fold(self.stm_bytes, usize::saturating_add);
         check_limit(STM_BYTES, bytes, limits.stm_bytes)?;
-        let check = |item: &SequenceItem| item.observation.check(limits);
+        let check = |item: &SequencedObservation| item.observation.check(limits);
         let vectors: Vec<_> = sequence.items.iter().map(check).collect::<Result<_, _>>()?;
         self.check_lengths(vectors.iter().flatten())?;
         // Once and not before each learn: an error in the middle would leave half of the sequence.

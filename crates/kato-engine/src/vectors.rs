@@ -15,7 +15,9 @@ use std::collections::HashSet;
 
 use kato_model::VectorName;
 
-pub use self::account::{ScoreDirection, VectorMatch, VectorMetric, VectorSearch, VectorSource};
+pub use self::account::{
+    MatchedVector, ScoreDirection, VectorMetric, VectorSearchAccount, VectorSource,
+};
 use self::tree::{Nearest, Point, Tree};
 
 /// Most stored vectors that a search is asked for.

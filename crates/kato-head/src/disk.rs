@@ -10,7 +10,7 @@
 //! # let kb = dir.path().join("kb");
 //! # drop(EmbeddedStore::create(&kb, &["node0"], serde_json::Value::Null)?);
 //! let store = EmbeddedStore::open_read_only(&kb)?;
-//! let report = disk::build(&store, &disk::BuildOptions::default())?;
+//! let report = disk::build(&store, &disk::CountsOptions::default())?;
 //! let head = disk::open(&store, None, HeadOptions::default())?.expect("it was just written");
 //! println!("{} n-grams in {} bytes", head.n_ngrams(), report.bytes);
 //! # Ok(())
@@ -43,6 +43,6 @@ mod small;
 mod writing;
 
 pub use self::adding::{WRITTEN_TOKENS, is_due};
-pub use self::build::{BuildOptions, BuildReport, build};
+pub use self::build::{CountsOptions, CountsReport, build};
 pub use self::error::CountsError;
 pub use self::open::open;

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use kato_columns::{CheckedBytes, Damage};
+use kato_columns::{CheckedBytes, DamageWatch};
 use kato_model::{Event, PatternName};
 use kato_store::PatternStore;
 
@@ -70,7 +70,7 @@ pub struct Head {
 /// Columns of counts in files.
 #[derive(Debug)]
 pub(crate) struct Frozen {
-    pub(crate) damage: Damage,
+    pub(crate) damage: DamageWatch,
     pub(crate) columns: Vec<(PathBuf, CheckedBytes)>,
 }
 

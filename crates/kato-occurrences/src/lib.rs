@@ -26,7 +26,7 @@ mod writer;
 pub use documents::DocumentRef;
 pub use error::OccurrencesError;
 pub use header::Position;
-pub use occurrences::{Occurrences, Place, Removal};
+pub use occurrences::{Occurrences, Removal, TokenPlace};
 pub use shape::LessonShape;
 pub use spans::Span;
 pub use writer::{Documents, Writer, Written};

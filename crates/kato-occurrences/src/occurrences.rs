@@ -72,7 +72,7 @@ impl Removal {
 /// A place of the documents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Place {
+pub struct TokenPlace {
     /// The document.
     pub document: DocumentRef,
     /// The number, from 0, of the first token among the document's learned tokens.
@@ -174,7 +174,7 @@ impl Occurrences {
         tokens: &[u32],
         after: u64,
         limit: usize,
-    ) -> Result<Vec<Place>, OccurrencesError> {
+    ) -> Result<Vec<TokenPlace>, OccurrencesError> {
         let mut places = Vec::new();
         let mut skip = after;
         for unit in &self.units {
@@ -187,7 +187,7 @@ impl Occurrences {
                 let start = rows.start.saturating_add(skip).min(rows.end);
                 let end = start.saturating_add(wanted).min(rows.end);
                 let place = |row| place_at(unit, unit.place(row), tokens.len() as u64, 0);
-                let found: Vec<Place> = (start..end).map(place).collect();
+                let found: Vec<TokenPlace> = (start..end).map(place).collect();
                 (found, rows.len())
             })?;
             skip = skip.saturating_sub(found.1);
@@ -197,7 +197,7 @@ impl Occurrences {
     }
 
     /// Returns how often the documents taught a pattern of this shape, and the places, without the first
-    /// `after` of them and `limit` at most. The [call](Place::call) of a place is that of a parent, above the
+    /// `after` of them and `limit` at most. The [call](TokenPlace::call) of a place is that of a parent, above the
     /// pattern's own level. All places of its tokens are looked at.
     ///
     /// # Errors
@@ -208,7 +208,7 @@ impl Occurrences {
         shape: &LessonShape,
         after: u64,
         limit: usize,
-    ) -> Result<(u64, Vec<Place>), OccurrencesError> {
+    ) -> Result<(u64, Vec<TokenPlace>), OccurrencesError> {
         let (mut sum, mut places) = (0u64, Vec::new());
         for unit in &self.units {
             let found = unit.read(|| {
@@ -246,10 +246,10 @@ impl Occurrences {
 }
 
 /// Describes a place of a unit's text, with the learn call around it of a level from the lowest asked for on.
-fn place_at(unit: &Unit, place: u64, length: u64, lowest: usize) -> Place {
+fn place_at(unit: &Unit, place: u64, length: u64, lowest: usize) -> TokenPlace {
     let (idx, start, end) = unit.documents.at(place);
     let call = unit.call_around(lowest, place, place.saturating_add(length), [start, end]);
-    Place {
+    TokenPlace {
         document: unit.documents.document(idx),
         token: place.saturating_sub(start),
         call: call.map(|(first, shape)| (first.saturating_sub(start), shape)),

@@ -9,7 +9,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use kato_columns::files::{ColumnSet, FileError, watch};
-use kato_columns::{CheckedBytes, Damage};
+use kato_columns::{CheckedBytes, DamageWatch};
 
 use crate::OccurrencesError;
 use crate::bits::Bits;
@@ -39,7 +39,7 @@ pub(crate) struct Unit {
     pub(crate) header: Header,
     pub(crate) documents: DocumentTable,
     pub(crate) cuts: Cuts,
-    damage: Damage,
+    damage: DamageWatch,
     sequence: Sequence,
     marks: Bits,
     places: CheckedBytes,

@@ -36,14 +36,14 @@ pub struct Requirements {
     /// Money, in USD: the rent for the run, or the price of the machine.
     pub budget_usd: Option<f64>,
     /// Where it runs; `None` for anywhere.
-    pub place: Option<Place>,
+    pub place: Option<Tenure>,
 }
 
 /// How a machine is paid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Place {
+pub enum Tenure {
     /// By the hour.
     Rented,
     /// Once.
@@ -75,7 +75,7 @@ impl Requirements {
 
     /// Sets how the machine is paid. A machine that is there already is always among the answers.
     #[must_use]
-    pub fn with_place(mut self, place: Place) -> Self {
+    pub fn with_place(mut self, place: Tenure) -> Self {
         self.place = Some(place);
         self
     }
@@ -107,7 +107,7 @@ pub struct MachineOption {
     /// Name of the machine, with what was put together for it.
     pub machine: String,
     /// How it is paid.
-    pub place: Place,
+    pub place: Tenure,
     /// Threads that run at once.
     pub threads: u64,
     /// Memory, in GB.
@@ -263,7 +263,7 @@ pub fn recommend(
     });
     let is_wanted = |offer: &Offer| {
         let place = requirements.place;
-        offer.place == Place::Owned || place.is_none_or(|place| place == offer.place)
+        offer.place == Tenure::Owned || place.is_none_or(|place| place == offer.place)
     };
     let mut offers: Vec<(Offer, MachineOption)> = rented
         .chain(bought)
@@ -302,7 +302,7 @@ pub fn recommend(
 #[derive(Debug, Clone, PartialEq)]
 struct Offer {
     name: String,
-    place: Place,
+    place: Tenure,
     threads: u64,
     /// Cores' worth of its threads, against those on which costs were measured.
     worth: Interval,
@@ -321,9 +321,9 @@ impl Offer {
             name: machine.name.clone(),
             // What costs nothing is there already.
             place: if machine.usd_an_hour > 0.0 {
-                Place::Rented
+                Tenure::Rented
             } else {
-                Place::Owned
+                Tenure::Owned
             },
             threads: machine.threads,
             worth: worth(machine.threads as f64, machine.speed),
@@ -351,7 +351,7 @@ impl Offer {
             + parts.rest_usd;
         Some(Self {
             name: format!("{}, {memory_gb} GB, {disk_gb} GB disk", processor.name),
-            place: Place::Bought,
+            place: Tenure::Bought,
             threads: processor.threads,
             worth: worth(threads, processor.speed),
             memory_gb,

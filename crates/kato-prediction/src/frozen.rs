@@ -28,7 +28,7 @@ mod units;
 pub use index::FrozenIndex;
 pub(crate) use index::{Class as FrozenClass, Reader};
 pub use kato_columns::{
-    BLOCK_BYTES, BytesState, Changes, CheckedBytes, ColumnBytes, Damage, SharedBytes,
+    BLOCK_BYTES, BytesState, Changes, CheckedBytes, ColumnBytes, DamageWatch, SharedBytes,
 };
 pub use layout::{ClassKey, ClassLayout, Column, LARGE_FREQUENCY, LayoutError, NodeLayout};
 pub(crate) use layout::{id_of, number_of};
@@ -42,7 +42,7 @@ pub use signature::{LONGEST_SIGNED, LONGEST_UNSIGNED_LIST, SignatureShape};
 
 /// Returns bytes with the checksums that they have.
 #[cfg(test)]
-fn checked(bytes: Vec<u8>, damage: &Damage) -> CheckedBytes {
+fn checked(bytes: Vec<u8>, damage: &DamageWatch) -> CheckedBytes {
     let checksums = bytes.chunks(BLOCK_BYTES).map(crc32fast::hash).collect();
     CheckedBytes::new(std::sync::Arc::new(bytes), checksums, damage.clone()).unwrap()
 }

@@ -6,7 +6,7 @@
 //!
 //! * [`PredictionConfig`] has the settings of a prediction, [`Filter`] and [`FilterSettings`] those
 //!   of the filter pipeline; [`Cancel`] ends predictions from another thread.
-//! * [`Predictions`] is the answer: [`Prediction`]s, best first, and their [`FuturePotential`]s.
+//! * [`Predictions`] is the answer: [`Prediction`]s, best first, and their [`FutureShare`]s.
 //! * [`frozen`] has the index of patterns that lie on a disk: [`PatternIndex::over`] one takes no
 //!   time, however many there are.
 //! * `disk`, with the feature of that name, has the files of such indexes: written in bounded memory,
@@ -17,7 +17,7 @@
 //!
 //! [`Filter`]: config::Filter
 //! [`FilterSettings`]: config::FilterSettings
-//! [`FuturePotential`]: prediction::FuturePotential
+//! [`FutureShare`]: prediction::FutureShare
 
 #![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 

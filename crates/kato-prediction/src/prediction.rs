@@ -112,7 +112,7 @@ pub struct Anomaly {
 /// A future that one or more predictions share.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct FuturePotential {
+pub struct FutureShare {
     /// The events, as the first prediction that has them spells them.
     pub future: Vec<Event>,
     /// Its share of the weight of all futures.
@@ -131,7 +131,7 @@ pub struct Predictions {
     pub predictions: Vec<Prediction>,
     /// Distinct futures of all survivors, also of those cut off at the end; heaviest first,
     /// ties in the order of their first patterns by name.
-    pub future_potentials: Vec<FuturePotential>,
+    pub future_potentials: Vec<FutureShare>,
 }
 
 impl Prediction {

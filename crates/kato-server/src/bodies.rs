@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use axum::http::{HeaderMap, header};
 use kato_engine::config::SessionConfigChange;
 use kato_engine::node::Lesson;
-use kato_engine::session::SequenceItem;
+use kato_engine::session::SequencedObservation;
 use kato_engine::{Observation, Sequence, SessionConfig};
 use kato_model::{Event, KatoGeneration};
 use kato_service::ServiceError;
@@ -276,8 +276,8 @@ fn at_most_items(check: &mut Check, value: &Json, most: usize) -> bool {
 }
 
 /// Checks one observation of a sequence.
-fn check_item(check: &mut Check, map: &[(Text, Json)]) -> SequenceItem {
-    SequenceItem {
+fn check_item(check: &mut Check, map: &[(Text, Json)]) -> SequencedObservation {
+    SequencedObservation {
         observation: check.observation(map),
         unique_id: check.field(map, "unique_id", |check, value| {
             check.optional(value, Check::string)

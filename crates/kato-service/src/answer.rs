@@ -4,7 +4,7 @@ pub mod asking;
 
 use std::time::{Duration, SystemTime};
 
-use kato_engine::node::{NodeTotals, Purged, Retired, Unretired};
+use kato_engine::node::{NodeTotals, PurgeOutcome, RetireOutcome, UnretireOutcome};
 use kato_engine::session::{Observed, SequenceOutcome};
 use kato_engine::{LearnOutcome, SessionConfig};
 use kato_head::Explanation;
@@ -63,7 +63,7 @@ pub struct SessionView {
 /// A session in a list: what an administrator needs to know of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ListedSession {
+pub struct ActiveSession {
     /// Its id.
     pub session_id: String,
     /// Its node.
@@ -143,7 +143,7 @@ pub struct RetireAnswer {
     /// The session's node.
     pub node_id: String,
     /// What became of the names.
-    pub outcome: Retired,
+    pub outcome: RetireOutcome,
 }
 
 /// The outcome of un-retiring patterns.
@@ -153,7 +153,7 @@ pub struct UnretireAnswer {
     /// The session's node.
     pub node_id: String,
     /// What became of the names.
-    pub outcome: Unretired,
+    pub outcome: UnretireOutcome,
 }
 
 /// The outcome of purging patterns.
@@ -163,7 +163,7 @@ pub struct PurgeAnswer {
     /// The session's node.
     pub node_id: String,
     /// What became of the patterns.
-    pub outcome: Purged,
+    pub outcome: PurgeOutcome,
 }
 
 /// The outcome of a batch.
@@ -247,7 +247,7 @@ pub enum NodeStorage {
 
 /// A question what comes next in a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NextQuery {
+pub struct NextQuestion {
     /// Most probable symbols that are listed; 1,000 at most. Default 10.
     pub top: usize,
     /// Symbols whose probability is asked for, whether or not they are among those; 100 at most.
@@ -267,7 +267,7 @@ pub struct NextQuery {
     pub fit: bool,
 }
 
-impl NextQuery {
+impl NextQuestion {
     /// Most symbols that are listed.
     pub const MAX_TOP: usize = 1000;
 
@@ -278,7 +278,7 @@ impl NextQuery {
     pub const MAX_ABOVE: usize = 15;
 }
 
-impl Default for NextQuery {
+impl Default for NextQuestion {
     fn default() -> Self {
         Self {
             top: 10,
@@ -294,11 +294,11 @@ impl Default for NextQuery {
 /// What comes next in a session.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct NextAnswer {
+pub struct NextOutcome {
     /// Events of the history that was read.
     pub history: usize,
     /// The nodes whose patterns were counted, from the lowest up.
-    pub levels: Vec<NextLevel>,
+    pub levels: Vec<CountedNode>,
     /// What can come next: the symbols that are known, and one for all others.
     pub outcomes: usize,
     /// The most probable symbols, the most probable first.
@@ -314,7 +314,7 @@ pub struct NextAnswer {
 /// A node whose patterns were counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct NextLevel {
+pub struct CountedNode {
     /// Its id.
     pub node_id: String,
     /// Its patterns.

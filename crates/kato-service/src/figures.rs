@@ -66,7 +66,7 @@ pub struct Figures {
 /// The state of a service.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub enum Health {
+pub enum ServiceHealth {
     /// Nothing is wrong.
     #[default]
     Healthy,

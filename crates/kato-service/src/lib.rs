@@ -53,5 +53,5 @@ pub use descriptors::Descriptors;
 pub use error::{ServiceError, StorageFailure};
 pub use options::{Durability, ServiceOptions};
 pub use receipt::Receipt;
-pub use runs::RunRecord;
+pub use runs::VersionedRecord;
 pub use service::{MaintenanceReport, Service};

@@ -17,7 +17,7 @@ const MAX_BYTES: usize = 1 << 20;
 /// The record of a training run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct RunRecord {
+pub struct VersionedRecord {
     /// Counts its replacements, from 1.
     pub version: u64,
     /// Data of the trainer's own.
@@ -34,7 +34,7 @@ pub(crate) struct Runs {
 #[derive(Debug, Default)]
 struct State {
     /// The records, where there is no journal.
-    in_memory: HashMap<RunName, RunRecord>,
+    in_memory: HashMap<RunName, VersionedRecord>,
     /// The number of records in the journal, once it was needed: to count them reads all.
     n_stored: Option<usize>,
 }
@@ -45,7 +45,7 @@ impl Runs {
         &self,
         journal: Option<&Journal>,
         run: &RunName,
-    ) -> Result<Option<RunRecord>, ServiceError> {
+    ) -> Result<Option<VersionedRecord>, ServiceError> {
         read(&self.lock().in_memory, journal, run)
     }
 
@@ -70,7 +70,7 @@ impl Runs {
                 version,
             });
         }
-        let next = RunRecord {
+        let next = VersionedRecord {
             version: found + 1,
             record,
         };
@@ -124,10 +124,10 @@ impl State {
 
 /// Reads the record of a run, from memory where there is no journal.
 fn read(
-    in_memory: &HashMap<RunName, RunRecord>,
+    in_memory: &HashMap<RunName, VersionedRecord>,
     journal: Option<&Journal>,
     run: &RunName,
-) -> Result<Option<RunRecord>, ServiceError> {
+) -> Result<Option<VersionedRecord>, ServiceError> {
     let Some(journal) = journal else {
         return Ok(in_memory.get(run).cloned());
     };

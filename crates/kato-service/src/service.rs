@@ -31,7 +31,7 @@ use crate::clock::Micros;
 use crate::descriptors::Descriptors;
 use crate::directory_lock::DirectoryLock;
 use crate::error::StorageFailure;
-use crate::figures::{Counters, Figures, Health};
+use crate::figures::{Counters, Figures, ServiceHealth};
 use crate::heads::Heads;
 use crate::index_writers::IndexWriters;
 use crate::journal::{Journal, OpenReport};
@@ -241,13 +241,13 @@ impl Service {
 
     /// Returns the state of the service. Costs nothing, whatever the disk does.
     #[must_use]
-    pub fn health(&self) -> Health {
+    pub fn health(&self) -> ServiceHealth {
         let shared = &self.shared;
         let journal = shared.journal.as_ref().map_or(Ok(()), Journal::check);
         match (journal, shared.fold_failure().clone()) {
-            (Err(failure), _) => Health::Failed(failure),
-            (Ok(()), Some(failure)) => Health::Degraded(failure),
-            (Ok(()), None) => Health::Healthy,
+            (Err(failure), _) => ServiceHealth::Failed(failure),
+            (Ok(()), Some(failure)) => ServiceHealth::Degraded(failure),
+            (Ok(()), None) => ServiceHealth::Healthy,
         }
     }
 

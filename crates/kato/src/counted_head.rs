@@ -1,6 +1,6 @@
 //! Finding the head's counts of a knowledge base on the disk, or counting them.
 
-use kato_head::disk::{self, BuildOptions, WRITTEN_TOKENS};
+use kato_head::disk::{self, CountsOptions, WRITTEN_TOKENS};
 use kato_head::{Head, HeadOptions};
 use kato_store::{EmbeddedStore, PatternStore};
 use kato_tokenizer::Tokenizer;
@@ -30,7 +30,7 @@ pub(crate) fn head_of(
         options.order <= usual && options.levels.is_none_or(|n| n >= store.nodes().len());
     if is_written
         && store.totals(0)?.learned_symbols >= WRITTEN_TOKENS
-        && disk::build(store, &BuildOptions::default()).is_ok()
+        && disk::build(store, &CountsOptions::default()).is_ok()
         && let Some(head) = open()
     {
         return Ok(head);

@@ -414,7 +414,7 @@ impl<'a> Training<'a> {
                 Ok(_) | Err(IndexFileError::Cancelled(_)) => {}
                 Err(error) => tell("the index was", &error),
             }
-            let build = disk::BuildOptions::default()
+            let build = disk::CountsOptions::default()
                 .with_sort_bytes(self.options.memory_budget)
                 .with_cancel(move || cancel.check().is_err());
             let store = run.store().filter(|_| self.index != IndexPolicy::Never);

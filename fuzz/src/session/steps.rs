@@ -1,7 +1,7 @@
 //! Steps: what can be asked of a session.
 
 use kato_engine::config::StmMode;
-use kato_engine::session::SequenceItem;
+use kato_engine::session::SequencedObservation;
 use kato_engine::{EngineError, Observation, Sequence, SessionConfig};
 use kato_model::vector::VECTOR_PREFIX;
 use kato_model::{Event, KatoGeneration, MetadataValue, PatternName};
@@ -190,7 +190,7 @@ impl World {
             .iter()
             .cloned()
             .enumerate()
-            .map(|(idx, observation)| SequenceItem {
+            .map(|(idx, observation)| SequencedObservation {
                 observation,
                 unique_id: Some(idx.to_string()),
             });

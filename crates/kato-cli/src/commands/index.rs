@@ -108,7 +108,7 @@ impl Built {
     fn new(
         args: &Args,
         report: &BuildReport,
-        head: &kato::head::disk::BuildReport,
+        head: &kato::head::disk::CountsReport,
         occurrences: Option<Kept>,
     ) -> Self {
         Self {

@@ -20,7 +20,7 @@ use kato_estimator::{Calibration, StorageBreakdown, StorageEngine, StorageEstima
 use kato_learner::HierarchicalConceptLearner;
 use kato_learner::config::Recording;
 use kato_planner::catalogue::Rented;
-use kato_planner::recommend::Place;
+use kato_planner::recommend::Tenure;
 use kato_planner::scaling::{Crossing, Law, Limit, Scaling, ScalingAnalyzer};
 use kato_planner::{
     Catalogue, Forecast, ForecastValue, Forecaster, Interval, Recommendation, Requirements,
@@ -733,8 +733,8 @@ fn wanted(args: &Args) -> Requirements {
     wanted.hours = args.within.map(|within| within.as_secs_f64() / 3600.0);
     wanted.budget_usd = args.budget;
     wanted.place = args.place.map(|place| match place {
-        PlaceArg::Rented => Place::Rented,
-        PlaceArg::Bought => Place::Bought,
+        PlaceArg::Rented => Tenure::Rented,
+        PlaceArg::Bought => Tenure::Bought,
     });
     wanted
 }

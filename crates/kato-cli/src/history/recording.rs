@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use kato_planner::history::record::{Corpus, LevelOutcome, Machine, NewRun, Outcome, RunSettings};
+use kato_planner::history::record::{
+    LevelOutcome, Machine, NewRun, Outcome, RecordedCorpus, RunSettings,
+};
 use kato_planner::history::{NewForecast, RunFilter, TrainingHistory};
 use kato_planner::scaling::ScalingAnalyzer;
 use kato_planner::{Forecast, ForecastValue, Forecaster};
@@ -173,11 +175,11 @@ fn settings(facts: &RunFacts) -> RunSettings {
 }
 
 /// Returns the corpus of a run as it is recorded.
-fn corpus(facts: &RunFacts) -> Corpus {
-    Corpus {
+fn corpus(facts: &RunFacts) -> RecordedCorpus {
+    RecordedCorpus {
         fingerprint: Some(facts.fingerprint.clone()),
         bytes: facts.corpus_bytes,
-        ..Corpus::new(facts.corpus.as_str())
+        ..RecordedCorpus::new(facts.corpus.as_str())
     }
 }
 

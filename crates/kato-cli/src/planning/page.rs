@@ -1,7 +1,7 @@
 //! A plan as a page for the person who decides: how long, how much, on what, and why.
 
 use kato_planner::Interval;
-use kato_planner::recommend::{MachineOption, Place, Verdict, span};
+use kato_planner::recommend::{MachineOption, Tenure, Verdict, span};
 use kato_planner::scaling::Scaling;
 use kato_report::figures::{bytes, count, seconds};
 use kato_report::{Axis, Callout, Chart, Color, Page, PageTable, Picture, Range, Ranges, Shape};
@@ -112,7 +112,7 @@ fn wanted(plan: &Plan) -> String {
 /// Returns what a machine costs, in words.
 fn money(option: &MachineOption) -> String {
     match option.place {
-        Place::Bought => format!("bought for {}", usd(option.usd.value)),
+        Tenure::Bought => format!("bought for {}", usd(option.usd.value)),
         _ if option.usd.value > 0.0 => format!("for {}", usd(option.usd.value)),
         _ => "at no cost".to_owned(),
     }

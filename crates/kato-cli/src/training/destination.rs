@@ -289,7 +289,7 @@ impl DestinationArgs {
     pub(crate) fn head(
         &self,
         run: &TrainingRun,
-        options: &kato::head::disk::BuildOptions,
+        options: &kato::head::disk::CountsOptions,
     ) -> Result<Option<WrittenCounts>> {
         let Some(store) = run.store() else {
             return Ok(None);

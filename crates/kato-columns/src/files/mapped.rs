@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::map::{DirectoryWatch, Map, MapState};
 
 use super::FileError;
-use crate::{BytesState, Changes, CheckedBytes, ColumnBytes, Damage};
+use crate::{BytesState, Changes, CheckedBytes, ColumnBytes, DamageWatch};
 
 /// The mapped file of a column.
 #[derive(Debug)]
@@ -58,8 +58,8 @@ impl Changes for WatchedDirectories {
 /// Returns what finds damage of columns in directories. To be called before they are mapped, so that no
 /// write to one of them is missed.
 #[must_use]
-pub fn watch<D: AsRef<Path>>(dirs: &[D]) -> Damage {
-    let damage = Damage::default();
+pub fn watch<D: AsRef<Path>>(dirs: &[D]) -> DamageWatch {
+    let damage = DamageWatch::default();
     // Ahead of the maps.
     let watches = dirs.iter().map(|dir| DirectoryWatch::new(dir.as_ref()));
     damage.watch(WatchedDirectories(watches.collect()));
@@ -75,7 +75,7 @@ pub fn map(
     path: &Path,
     bytes: u64,
     checksums: Box<[u32]>,
-    damage: &Damage,
+    damage: &DamageWatch,
 ) -> Result<CheckedBytes, FileError> {
     let open = || {
         let file = File::open(path)?;

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::{ColumnWriter, FileError, WrittenColumn, map};
-use crate::{BLOCK_BYTES, CheckedBytes, Damage};
+use crate::{BLOCK_BYTES, CheckedBytes, DamageWatch};
 
 /// The file of all checksums in a directory of columns.
 const CHECKSUMS: &str = "CHECKSUMS";
@@ -73,7 +73,7 @@ impl ColumnSetWriter {
     /// # Errors
     ///
     /// [`FileError::Damaged`] when there is none, and [`FileError::Io`].
-    pub fn map(&self, name: &str, damage: &Damage) -> Result<CheckedBytes, FileError> {
+    pub fn map(&self, name: &str, damage: &DamageWatch) -> Result<CheckedBytes, FileError> {
         let path = self.dir.join(name);
         let found = self.written.iter().find(|(written, _)| written == name);
         let (_, column) = found.ok_or_else(|| FileError::damaged(&path, "it is not written"))?;
@@ -116,7 +116,7 @@ impl ColumnSet {
     pub fn open(
         dir: impl AsRef<Path>,
         list: &ColumnList,
-        damage: &Damage,
+        damage: &DamageWatch,
     ) -> Result<Self, FileError> {
         let dir = dir.as_ref();
         let path = dir.join(CHECKSUMS);

@@ -12,7 +12,7 @@ use crate::EngineError;
 /// The outcome of [`Node::retire`]: every name once, in the order in which they were given.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Retired {
+pub struct RetireOutcome {
     /// Names that are retired from now on.
     pub retired: Vec<PatternName>,
     /// Names that were retired or purged before.
@@ -22,7 +22,7 @@ pub struct Retired {
 /// The outcome of [`Node::unretire`]: every name once, in the order in which they were given.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Unretired {
+pub struct UnretireOutcome {
     /// Names that may be predicted and learned again.
     pub un_retired: Vec<PatternName>,
     /// Names that were not retired.
@@ -32,7 +32,7 @@ pub struct Unretired {
 /// The outcome of [`Node::purge`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Purged {
+pub struct PurgeOutcome {
     /// Names whose patterns are gone, in name order, or as they were given.
     pub purged: Vec<PatternName>,
     /// Names that were left alone, each with the reason.
@@ -54,7 +54,7 @@ pub enum PurgeStatus {
     Completed,
 }
 
-impl Retired {
+impl RetireOutcome {
     /// Returns what retiring names comes to for a node with these tombstones, which become those of
     /// after it. For who writes down what is to be done before it is.
     pub fn of(tombstones: &mut Tombstones, names: &[PatternName]) -> Self {
@@ -69,8 +69,8 @@ impl Retired {
     }
 }
 
-impl Unretired {
-    /// Returns what un-retiring names comes to; see [`Retired::of`].
+impl UnretireOutcome {
+    /// Returns what un-retiring names comes to; see [`RetireOutcome::of`].
     pub fn of(tombstones: &mut Tombstones, names: &[PatternName]) -> Self {
         let mut outcome = Self::default();
         for name in distinct(names) {
@@ -83,9 +83,9 @@ impl Unretired {
     }
 }
 
-impl Purged {
+impl PurgeOutcome {
     /// Returns what purging names comes to, or without names the first `most` retired ones; see
-    /// [`Retired::of`].
+    /// [`RetireOutcome::of`].
     pub fn of(tombstones: &mut Tombstones, names: Option<&[PatternName]>, most: usize) -> Self {
         let mut outcome = Self::default();
         let chosen: Vec<PatternName> = match names {
@@ -149,9 +149,10 @@ impl Node {
     /// # Errors
     ///
     /// [`EngineError::Store`] when the store cannot keep it; then nothing is retired.
-    pub fn retire(&self, names: &[PatternName]) -> Result<Retired, EngineError> {
-        self.shared
-            .change_tombstones(self.node_idx, |tombstones| Retired::of(tombstones, names))
+    pub fn retire(&self, names: &[PatternName]) -> Result<RetireOutcome, EngineError> {
+        self.shared.change_tombstones(self.node_idx, |tombstones| {
+            RetireOutcome::of(tombstones, names)
+        })
     }
 
     /// Takes back that patterns are retired. What was purged meanwhile is still gone, and may be learned
@@ -160,9 +161,10 @@ impl Node {
     /// # Errors
     ///
     /// As [`retire`](Self::retire).
-    pub fn unretire(&self, names: &[PatternName]) -> Result<Unretired, EngineError> {
-        self.shared
-            .change_tombstones(self.node_idx, |tombstones| Unretired::of(tombstones, names))
+    pub fn unretire(&self, names: &[PatternName]) -> Result<UnretireOutcome, EngineError> {
+        self.shared.change_tombstones(self.node_idx, |tombstones| {
+            UnretireOutcome::of(tombstones, names)
+        })
     }
 
     /// Removes retired patterns with all that they taught: their counts, those of their symbols, their
@@ -179,10 +181,14 @@ impl Node {
     /// # Errors
     ///
     /// [`EngineError::Store`]; then nothing is purged. As [`predict`](Self::predict).
-    pub fn purge(&self, names: Option<&[PatternName]>, most: usize) -> Result<Purged, EngineError> {
+    pub fn purge(
+        &self,
+        names: Option<&[PatternName]>,
+        most: usize,
+    ) -> Result<PurgeOutcome, EngineError> {
         let turn = self.shared.turn();
         let mut tombstones = self.tombstones();
-        let outcome = Purged::of(&mut tombstones, names, most);
+        let outcome = PurgeOutcome::of(&mut tombstones, names, most);
         if !outcome.purged.is_empty() {
             let ledgers = self.ledgers(&outcome.purged)?;
             turn.purge(self.node_idx, &tombstones, ledgers)?;

@@ -25,7 +25,7 @@ use crate::{EngineError, LearnOutcome, Observation};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sequence {
     #[serde(rename = "observations")]
-    pub(super) items: Vec<SequenceItem>,
+    pub(super) items: Vec<SequencedObservation>,
     /// Learn after every observation that leaves something in the short-term memory.
     #[serde(default)]
     pub learn_after_each: bool,
@@ -39,7 +39,7 @@ pub struct Sequence {
 
 /// One observation of a [`Sequence`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct SequenceItem {
+pub struct SequencedObservation {
     /// The observation.
     #[serde(flatten)]
     pub observation: Observation,
@@ -81,7 +81,7 @@ pub struct SequenceStep {
 impl Sequence {
     /// Creates a sequence of observations that learns only as `max_pattern_length` asks.
     pub fn new(observations: impl IntoIterator<Item = Observation>) -> Self {
-        let item = |observation| SequenceItem {
+        let item = |observation| SequencedObservation {
             observation,
             unique_id: None,
         };
@@ -89,7 +89,7 @@ impl Sequence {
     }
 
     /// Creates a sequence of observations that may have names.
-    pub fn from_items(items: impl IntoIterator<Item = SequenceItem>) -> Self {
+    pub fn from_items(items: impl IntoIterator<Item = SequencedObservation>) -> Self {
         Self {
             items: items.into_iter().collect(),
             ..Self::default()

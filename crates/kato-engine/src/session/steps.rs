@@ -12,7 +12,7 @@ use crate::observation::{SummedVector, check_limit};
 use crate::options::AttributeScope;
 use crate::session::SessionState;
 use crate::vectors::MOST_NEAREST;
-use crate::{EngineError, LearnOutcome, Observation, VectorSearch};
+use crate::{EngineError, LearnOutcome, Observation, VectorSearchAccount};
 
 /// The thing that [`Limits::stm_bytes`](crate::options::Limits) limits, for error messages.
 pub(crate) const STM_BYTES: &str = "bytes of a short-term memory's symbols";
@@ -21,7 +21,7 @@ pub(crate) const STM_BYTES: &str = "bytes of a short-term memory's symbols";
 pub(super) struct Applied {
     /// The auto-learn, if that made a pattern.
     pub(super) learned: Option<LearnOutcome>,
-    pub(super) search: Option<Box<VectorSearch>>,
+    pub(super) search: Option<Box<VectorSearchAccount>>,
 }
 
 impl Session {
@@ -117,7 +117,7 @@ impl Session {
         &self,
         strings: Vec<String>,
         vector: Option<&SummedVector>,
-    ) -> (Event, Option<Box<VectorSearch>>) {
+    ) -> (Event, Option<Box<VectorSearchAccount>>) {
         let Some(vector) = vector else {
             return (Event::in_given_order(strings), None);
         };
@@ -125,7 +125,11 @@ impl Session {
         let nearest = searches.then(|| self.node.nearest(&vector.elements, self.n_nearest()));
         let account = || {
             let limit = self.config.vector_search_limit;
-            Box::new(VectorSearch::new(vector.name, limit, nearest.as_deref()))
+            Box::new(VectorSearchAccount::new(
+                vector.name,
+                limit,
+                nearest.as_deref(),
+            ))
         };
         let account = self.config.return_vector_search_results.then(account);
         // A sorted set, as in KATO: the vector's own name may be among the nearest.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Scores are computed with doubles; KATO's database has half as many bits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct VectorSearch {
+pub struct VectorSearchAccount {
     /// The name of the vector.
     #[serde(rename = "query_vctr_id")]
     pub query: VectorName,
@@ -23,7 +23,7 @@ pub struct VectorSearch {
     #[serde(default)]
     pub score_direction: ScoreDirection,
     /// The names that the event holds, nearest first.
-    pub matches: Vec<VectorMatch>,
+    pub matches: Vec<MatchedVector>,
 }
 
 /// The measure by which vectors are near.
@@ -49,7 +49,7 @@ pub enum ScoreDirection {
 /// A vector whose name an event holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct VectorMatch {
+pub struct MatchedVector {
     /// The name.
     #[serde(rename = "vctr_id")]
     pub name: VectorName,
@@ -72,10 +72,10 @@ pub enum VectorSource {
     SelfAppended,
 }
 
-impl VectorSearch {
+impl VectorSearchAccount {
     /// Creates the account of a search for at most `limit` vectors; `None` where none was made.
     pub(crate) fn new(query: VectorName, limit: u64, found: Option<&[(f64, VectorName)]>) -> Self {
-        let entry = |rank, name, raw_score, source| VectorMatch {
+        let entry = |rank, name, raw_score, source| MatchedVector {
             name,
             rank,
             raw_score,

@@ -11,7 +11,7 @@ use super::files::{Header, LATER_VERSION, content_of};
 use super::later::{MOST, count_later};
 use super::open::{Use, open_counts};
 use super::writing::write_texts;
-use super::{BuildOptions, CountsError};
+use super::{CountsError, CountsOptions};
 use crate::symbols::SymbolId;
 use crate::trie::Since;
 use crate::trie::sums::to_bytes;
@@ -35,7 +35,7 @@ pub(super) struct Added {
 /// Counts what a store holds and its counts lack on top of them; `None` where all is better counted anew.
 pub(super) fn count_added(
     store: &EmbeddedStore,
-    options: &BuildOptions,
+    options: &CountsOptions,
 ) -> Result<Option<Added>, CountsError> {
     let content = content_of(store)?;
     if content.digest != store.content_digest() {

@@ -25,13 +25,13 @@ use crate::{Head, HeadOptions};
 /// How counts are written. The result does not depend on it.
 #[derive(Clone)]
 #[non_exhaustive]
-pub struct BuildOptions {
+pub struct CountsOptions {
     /// Bytes of memory for sorting. Default 256 MiB.
     pub sort_bytes: usize,
     is_cancelled: Arc<dyn Fn() -> bool + Send + Sync>,
 }
 
-impl Default for BuildOptions {
+impl Default for CountsOptions {
     fn default() -> Self {
         Self {
             sort_bytes: 256 << 20,
@@ -40,15 +40,15 @@ impl Default for BuildOptions {
     }
 }
 
-impl fmt::Debug for BuildOptions {
+impl fmt::Debug for CountsOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BuildOptions")
+        f.debug_struct("CountsOptions")
             .field("sort_bytes", &self.sort_bytes)
             .finish_non_exhaustive()
     }
 }
 
-impl BuildOptions {
+impl CountsOptions {
     /// Sets the bytes of memory for sorting.
     #[must_use]
     pub const fn with_sort_bytes(mut self, bytes: usize) -> Self {
@@ -74,7 +74,7 @@ impl BuildOptions {
 /// The outcome of writing counts.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct BuildReport {
+pub struct CountsReport {
     /// The digest of what was counted, by which the counts are found.
     pub content: ContentDigest,
     /// Distinct n-grams of all lengths.
@@ -92,7 +92,7 @@ pub struct BuildReport {
 /// Counts that are there and whole are kept. Where they are of a part of what the store holds and the rest is
 /// much less, that alone is counted and written beside them: going on with training costs what is new. Until the new ones are complete nobody sees them; what fails
 /// or is cancelled removes what it wrote, and what is cut off leaves files that the next removes. Memory:
-/// [`BuildOptions::sort_bytes`], and 4 bytes for each pattern of the largest node. Working files take about
+/// [`CountsOptions::sort_bytes`], and 4 bytes for each pattern of the largest node. Working files take about
 /// as much room as the counts, twice that at most, and up to 25 bytes for each pattern of two levels.
 ///
 /// A store whose names are ambiguous, because several levels hold one, or none, is counted in memory, and so is
@@ -101,12 +101,12 @@ pub struct BuildReport {
 /// # Errors
 ///
 /// [`CountsError`]; then counts that were there are as before.
-pub fn build(store: &EmbeddedStore, options: &BuildOptions) -> Result<BuildReport, CountsError> {
+pub fn build(store: &EmbeddedStore, options: &CountsOptions) -> Result<CountsReport, CountsError> {
     let began = Instant::now();
     let parent = counts_dir(store.dir());
     let _lock = files::lock(&parent)?;
     let content = content_of(store)?.digest;
-    let mut report = BuildReport {
+    let mut report = CountsReport {
         content,
         ngrams: 0,
         bytes: 0,
@@ -140,7 +140,7 @@ fn write_missing(
     store: &EmbeddedStore,
     parent: &Path,
     may_add: bool,
-    options: &BuildOptions,
+    options: &CountsOptions,
 ) -> Result<Chain, CountsError> {
     let added = match may_add {
         true => count_added(store, options)?,
@@ -167,7 +167,7 @@ fn write(
     store: &EmbeddedStore,
     dir: &Path,
     parent: &Path,
-    options: &BuildOptions,
+    options: &CountsOptions,
 ) -> Result<Header, CountsError> {
     let scratch = ScratchDir::create_in(parent).map_err(CountsError::io("create", parent))?;
     let order = HeadOptions::default().order;

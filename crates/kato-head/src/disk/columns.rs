@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use kato_columns::files::{ColumnList, ColumnSetWriter, ColumnWriter};
-use kato_columns::{CheckedBytes, Damage};
+use kato_columns::{CheckedBytes, DamageWatch};
 
 use super::CountsError;
 use super::small::is_narrow;
@@ -41,7 +41,11 @@ impl Columns {
     }
 
     /// Maps a column that was written.
-    pub(super) fn map(&self, name: &str, damage: &Damage) -> Result<CheckedBytes, CountsError> {
+    pub(super) fn map(
+        &self,
+        name: &str,
+        damage: &DamageWatch,
+    ) -> Result<CheckedBytes, CountsError> {
         Ok(self.0.map(name, damage)?)
     }
 

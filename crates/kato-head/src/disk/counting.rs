@@ -11,7 +11,7 @@ use kato_store::{EmbeddedStore, PatternStore, Tombstones};
 use super::batches::Batches;
 use super::edges::{EdgeFile, EdgeSize, EdgeWriter};
 use super::runs::Run;
-use super::{BuildOptions, CountsError};
+use super::{CountsError, CountsOptions};
 use crate::Counted;
 use crate::collect::{BREAK, Child, Edges, Missing, note_missing};
 use crate::trie::Packing;
@@ -40,7 +40,7 @@ pub(super) fn count(
     store: &EmbeddedStore,
     order: usize,
     scratch: &Path,
-    options: &BuildOptions,
+    options: &CountsOptions,
 ) -> Result<Option<Runs>, CountsError> {
     let tombstones = Tombstones::of_store(store)?;
     let mut counter = Counter {
@@ -106,7 +106,7 @@ enum End {
 }
 
 struct Counter<'a> {
-    options: &'a BuildOptions,
+    options: &'a CountsOptions,
     scratch: &'a Path,
     n_levels: usize,
     tombstones: &'a [Tombstones],

@@ -36,7 +36,7 @@ pub enum CountsError {
     /// The n-grams cannot be counted.
     #[error("count the n-grams of the knowledge base")]
     Head(#[from] HeadError),
-    /// Writing was [cancelled](crate::disk::BuildOptions::with_cancel); nothing of it is left.
+    /// Writing was [cancelled](crate::disk::CountsOptions::with_cancel); nothing of it is left.
     #[error("write the head's counts: it was cancelled; what was there before is there still")]
     Cancelled,
 }

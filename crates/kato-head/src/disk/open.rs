@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use kato_columns::Damage;
+use kato_columns::DamageWatch;
 use kato_columns::files::{ColumnSet, watch};
 use kato_store::visit::ContentDigest;
 use kato_store::{EmbeddedStore, PatternStore};
@@ -11,7 +11,7 @@ use super::chain::{Chain, find_parts};
 use super::columns::{self, TEXT_STARTS, TEXTS, sums};
 use super::files::{Header, content_of};
 use super::later::{MOST, count_later};
-use super::{BuildOptions, CountsError};
+use super::{CountsError, CountsOptions};
 use crate::collect::Missing;
 use crate::head::Frozen;
 use crate::symbols::Symbols;
@@ -127,7 +127,7 @@ fn missing(header: &Header) -> Option<Missing> {
 pub(super) fn whole(
     store: &EmbeddedStore,
     content: ContentDigest,
-    options: &BuildOptions,
+    options: &CountsOptions,
 ) -> Result<Option<Chain>, CountsError> {
     let Ok(Some(chain)) = Chain::read(store.dir(), content) else {
         return Ok(None);
@@ -158,7 +158,7 @@ fn check_content(chain: &Chain, n_levels: usize) -> Result<(), CountsError> {
 
 /// Columns that are mapped.
 struct Opened {
-    damage: Damage,
+    damage: DamageWatch,
     /// By directory, those of the first counts first.
     units: Vec<(PathBuf, ColumnSet)>,
 }

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use kato_columns::Damage;
+use kato_columns::DamageWatch;
 use kato_columns::map::Map;
 
 use super::CountsError;
@@ -38,7 +38,7 @@ impl Written {
     ) -> Result<Vec<Spectrum>, CountsError> {
         let order = self.ngrams.len();
         let n_counters = (sort_bytes / 4).max(1 << 16);
-        let damage = Damage::default();
+        let damage = DamageWatch::default();
         let levels = (1..=order).map(|n| Ngrams::open(&self.columns, n, order, &damage));
         let levels = levels.collect::<Result<Vec<_>, CountsError>>()?;
         let mut spectra = Vec::new();
@@ -114,7 +114,7 @@ impl Ngrams {
         columns: &Columns,
         n: usize,
         order: usize,
-        damage: &Damage,
+        damage: &DamageWatch,
     ) -> Result<Self, CountsError> {
         let map = |column: &str| scratch::map(&columns.dir().join(name_of(n, column)));
         let starts = match n == order {

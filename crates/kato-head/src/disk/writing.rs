@@ -1,6 +1,6 @@
 //! Writing counts: the n-grams, and sums of what follows them.
 
-use kato_columns::Damage;
+use kato_columns::DamageWatch;
 use kato_columns::files::ColumnWriter;
 
 use super::CountsError;
@@ -142,7 +142,7 @@ impl Written {
         check: &dyn Fn() -> Result<(), CountsError>,
     ) -> Result<(), CountsError> {
         let order = self.ngrams.len();
-        let damage = Damage::default();
+        let damage = DamageWatch::default();
         let mut find = |name: &str| self.columns.map(name, &damage);
         let mut levels = Vec::new();
         for n in 1..=order {

@@ -7,7 +7,7 @@ mod format;
 use std::path::PathBuf;
 
 use kato_columns::files::FileError;
-use kato_head::disk::{self, BuildOptions, BuildReport, CountsError};
+use kato_head::disk::{self, CountsError, CountsOptions, CountsReport};
 use kato_head::{Expert, Head, HeadError, HeadOptions, SymbolId, Weights};
 use kato_model::batch::BatchSymbol;
 use kato_model::{Attributes, Event, LearnBatch, PatternName};
@@ -43,8 +43,8 @@ impl Kb {
         kb
     }
 
-    fn build(&self, sort_bytes: usize) -> BuildReport {
-        let options = BuildOptions::default().with_sort_bytes(sort_bytes);
+    fn build(&self, sort_bytes: usize) -> CountsReport {
+        let options = CountsOptions::default().with_sort_bytes(sort_bytes);
         disk::build(&self.store, &options).unwrap()
     }
 
@@ -391,7 +391,7 @@ fn counts_are_of_what_the_store_holds_and_of_what_is_asked_for() {
 fn a_build_that_is_cut_off_leaves_nothing_that_is_believed() {
     let documents: Vec<String> = (0..40).map(|n| WORDS[n % 4..].join(" ")).collect();
     let kb = Kb::of(&documents);
-    let options = BuildOptions::default().with_cancel(|| true);
+    let options = CountsOptions::default().with_cancel(|| true);
     let cancelled = disk::build(&kb.store, &options).unwrap_err();
     assert!(matches!(cancelled, CountsError::Cancelled), "{cancelled}");
     assert!(kb.open(&HeadOptions::default()).is_none());
@@ -400,7 +400,7 @@ fn a_build_that_is_cut_off_leaves_nothing_that_is_believed() {
     std::fs::create_dir(kb.dir.join("head/building")).unwrap();
     std::fs::write(kb.dir.join("head/building/texts"), "half").unwrap();
     let lock = kato_columns::files::lock(kb.dir.join("head")).unwrap();
-    let locked = disk::build(&kb.store, &BuildOptions::default()).unwrap_err();
+    let locked = disk::build(&kb.store, &CountsOptions::default()).unwrap_err();
     assert!(
         matches!(&locked, CountsError::File(FileError::Locked { .. })),
         "{locked}"

@@ -379,7 +379,7 @@ fn on_disk(dir: &std::path::Path) -> (Arc<EmbeddedStore>, TextHead) {
     }
     let staged = store.stage(batch.seal()).unwrap();
     store.commit(vec![staged], serde_json::json!(null)).unwrap();
-    disk::build(&store, &disk::BuildOptions::default()).unwrap();
+    disk::build(&store, &disk::CountsOptions::default()).unwrap();
     let tokens: Vec<String> = tokenizer
         .vocabulary()
         .iter()

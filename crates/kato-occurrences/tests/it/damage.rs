@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kato_learner::{ChunkRule, TailPolicy};
-use kato_occurrences::{Occurrences, OccurrencesError, Place, Span, Writer};
+use kato_occurrences::{Occurrences, OccurrencesError, Span, TokenPlace, Writer};
 
 use crate::support::{Corpus, Rules, position};
 
@@ -20,7 +20,7 @@ fn large() -> Corpus {
     Corpus::new(&rules, (0..120).map(text).collect())
 }
 
-type Answers = (u64, Vec<Place>, Vec<Span>);
+type Answers = (u64, Vec<TokenPlace>, Vec<Span>);
 
 fn ask(corpus: &Corpus) -> Result<Option<Answers>, OccurrencesError> {
     let Some(occurrences) = Occurrences::open(&corpus.kb)? else {

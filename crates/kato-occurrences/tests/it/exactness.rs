@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kato_learner::TextDocument;
 use kato_model::PatternName;
-use kato_occurrences::{LessonShape, Occurrences, Place};
+use kato_occurrences::{LessonShape, Occurrences, TokenPlace};
 use kato_store::{KnowledgeBase, PatternStore};
 use proptest::prelude::*;
 
@@ -26,7 +26,7 @@ fn scan(tokens: &[Vec<u32>], sought: &[u32]) -> Vec<At> {
     found
 }
 
-fn at(places: &[Place]) -> Vec<At> {
+fn at(places: &[TokenPlace]) -> Vec<At> {
     let mut found: Vec<At> = places
         .iter()
         .map(|place| (place.document.id.clone(), place.token))

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use rusqlite::params;
 
 use crate::history::accuracy::foretold_and_taken;
-use crate::history::record::{Corpus, Machine, RunRecord, RunSettings};
+use crate::history::record::{Machine, RecordedCorpus, RunRecord, RunSettings};
 use crate::history::row::{self, parsed};
 use crate::history::{HistoryError, RunFilter, TrainingHistory};
 use crate::{Correction, Forecast, ForecastValue, Forecaster};
@@ -21,7 +21,7 @@ pub struct NewForecast {
     /// How it will be trained.
     pub settings: RunSettings,
     /// What it will be trained from; its bytes are those that will be read.
-    pub corpus: Corpus,
+    pub corpus: RecordedCorpus,
     /// Where it will be trained.
     pub machine: Machine,
     /// What is foretold.
@@ -111,7 +111,7 @@ impl TrainingHistory {
     pub fn forecast(
         &self,
         settings: &RunSettings,
-        corpus: &Corpus,
+        corpus: &RecordedCorpus,
         machine: &Machine,
     ) -> Result<Option<Forecast>, HistoryError> {
         let failed = HistoryError::sqlite("read");
@@ -127,7 +127,7 @@ impl TrainingHistory {
         for [of_settings, of_corpus, of_machine, forecast] in rows.map_err(&failed)? {
             let mut made_for: RunSettings = parsed("forecast", &of_settings)?;
             made_for.workers = made_for.workers.filter(|_| settings.workers.is_some());
-            let made_of: Corpus = parsed("forecast", &of_corpus)?;
+            let made_of: RecordedCorpus = parsed("forecast", &of_corpus)?;
             let is_same_size = match (made_of.bytes, corpus.bytes) {
                 (Some(foretold), Some(found)) => {
                     foretold.abs_diff(found) as f64 <= SAME_SIZE * found as f64

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::Forecast;
 use crate::history::file::read_only;
-use crate::history::record::{Corpus, LevelOutcome, Machine, NewRun, Outcome, RunSettings};
+use crate::history::record::{LevelOutcome, Machine, NewRun, Outcome, RecordedCorpus, RunSettings};
 use crate::history::{HistoryError, TrainingHistory};
 
 /// Bytes of the original's megabytes and gigabytes, which are powers of 1024.
@@ -162,7 +162,9 @@ fn run_of(cells: &Map<String, Value>) -> Result<NewRun, String> {
     Ok(NewRun {
         run_id: Some(run_id.to_owned()),
         recorded: cells.get("timestamp").and_then(time_of),
-        corpus: text("dataset_key").map(Corpus::new).unwrap_or_default(),
+        corpus: text("dataset_key")
+            .map(RecordedCorpus::new)
+            .unwrap_or_default(),
         machine: Machine {
             tier: text("hardware_tier").map(str::to_owned),
             ..Machine::default()

@@ -18,7 +18,7 @@ pub struct NewRun {
     /// How it was trained.
     pub settings: RunSettings,
     /// What it was trained from.
-    pub corpus: Corpus,
+    pub corpus: RecordedCorpus,
     /// Where it was trained.
     pub machine: Machine,
     /// What was foretold; `None` where nothing was.
@@ -37,7 +37,7 @@ impl NewRun {
             run_id: None,
             recorded: None,
             settings,
-            corpus: Corpus::default(),
+            corpus: RecordedCorpus::default(),
             machine: Machine::default(),
             estimate: None,
             outcome,
@@ -76,7 +76,7 @@ pub struct RunRecord {
     /// How it was trained.
     pub settings: RunSettings,
     /// What it was trained from.
-    pub corpus: Corpus,
+    pub corpus: RecordedCorpus,
     /// Where it was trained.
     pub machine: Machine,
     /// What was foretold; `None` where nothing was.
@@ -122,7 +122,7 @@ impl RunSettings {
 
 /// What a run was trained from.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Corpus {
+pub struct RecordedCorpus {
     /// A name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -134,7 +134,7 @@ pub struct Corpus {
     pub bytes: Option<u64>,
 }
 
-impl Corpus {
+impl RecordedCorpus {
     /// Creates a corpus with a name for people.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {

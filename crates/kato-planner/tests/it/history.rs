@@ -5,7 +5,9 @@ use std::time::{Duration, SystemTime};
 
 use kato_planner::history::accuracy::Trend;
 use kato_planner::history::import::{original_runs, original_snapshot};
-use kato_planner::history::record::{Corpus, LevelOutcome, Machine, NewRun, Outcome, RunSettings};
+use kato_planner::history::record::{
+    LevelOutcome, Machine, NewRun, Outcome, RecordedCorpus, RunSettings,
+};
 use kato_planner::history::{HistoryError, NewForecast, RunFilter, TrainingHistory};
 use kato_planner::{Forecast, ForecastValue, Forecaster};
 use rusqlite::Connection;
@@ -55,10 +57,10 @@ fn whole_run() -> NewRun {
     };
     NewRun {
         recorded: Some(at(1_700_000_000)),
-        corpus: Corpus {
+        corpus: RecordedCorpus {
             fingerprint: Some("abc".to_owned()),
             bytes: Some(77),
-            ..Corpus::new("wiki, \"raw\"")
+            ..RecordedCorpus::new("wiki, \"raw\"")
         },
         machine: Machine {
             name: Some("Xeon".to_owned()),
@@ -194,7 +196,7 @@ fn filters_keep_what_they_say_newest_first() {
         NewRun {
             run_id: Some(id.to_owned()),
             recorded: Some(at(time)),
-            corpus: Corpus::new(if samples > 50 { "large" } else { "small" }),
+            corpus: RecordedCorpus::new(if samples > 50 { "large" } else { "small" }),
             ..NewRun::new(RunSettings::new(sizes.iter().copied()), outcome)
         }
     };
@@ -550,7 +552,7 @@ fn new_forecast(bytes: u64, made_by: Forecaster) -> NewForecast {
     let seconds = ForecastValue::with_interval(10.0, 9.0, 12.0);
     NewForecast {
         settings: run.settings,
-        corpus: Corpus {
+        corpus: RecordedCorpus {
             bytes: Some(bytes),
             ..run.corpus
         },
@@ -573,7 +575,7 @@ fn a_run_finds_the_newest_forecast_of_its_time_and_no_other_runs() {
             workers,
             ..run.settings.clone()
         };
-        let corpus = Corpus {
+        let corpus = RecordedCorpus {
             bytes: Some(bytes),
             ..run.corpus.clone()
         };

@@ -1,7 +1,7 @@
 //! A table of runs that can be done and runs that cannot: each is answered.
 
 use kato_planner::catalogue::Rented;
-use kato_planner::recommend::{Change, Place, Recommendation, Resource, Verdict};
+use kato_planner::recommend::{Change, Recommendation, Resource, Tenure, Verdict};
 use kato_planner::{Catalogue, Interval, Requirements, RunCosts, recommend};
 use proptest::prelude::*;
 
@@ -136,7 +136,7 @@ fn thirty_runs_are_answered() {
         Case(
             "bought, no wishes",
             costs(10.0, 50.0),
-            any().with_place(Place::Bought),
+            any().with_place(Tenure::Bought),
             Surely,
             Processor,
             "7900X",
@@ -144,7 +144,7 @@ fn thirty_runs_are_answered() {
         Case(
             "bought, in time",
             costs(1e3, 50.0),
-            any().with_place(Place::Bought).with_hours(48.0),
+            any().with_place(Tenure::Bought).with_hours(48.0),
             Surely,
             Processor,
             "GB disk",
@@ -152,7 +152,7 @@ fn thirty_runs_are_answered() {
         Case(
             "bought, too dear",
             costs(10.0, 50.0),
-            any().with_place(Place::Bought).with_budget(100.0),
+            any().with_place(Tenure::Bought).with_budget(100.0),
             DoesNot,
             Processor,
             "1176.00 USD instead",
@@ -160,7 +160,7 @@ fn thirty_runs_are_answered() {
         Case(
             "bought, a petabyte",
             costs(10.0, 1e6),
-            any().with_place(Place::Bought),
+            any().with_place(Tenure::Bought),
             DoesNot,
             Disk,
             "GB of disk",
@@ -168,7 +168,7 @@ fn thirty_runs_are_answered() {
         Case(
             "rented, a terabyte and a half",
             costs(10.0, 1500.0),
-            any().with_place(Place::Rented),
+            any().with_place(Tenure::Rented),
             Surely,
             Processor,
             "c7i.16xlarge",
@@ -176,7 +176,7 @@ fn thirty_runs_are_answered() {
         Case(
             "rented, ten terabytes",
             costs(10.0, 1e4),
-            any().with_place(Place::Rented),
+            any().with_place(Tenure::Rented),
             DoesNot,
             Processor,
             "a disk of 11667 GB",
@@ -200,7 +200,7 @@ fn thirty_runs_are_answered() {
         Case(
             "memory for a large one",
             costs(10.0, 1.0).with_memory(Interval::exact(120e9), nothing),
-            any().with_place(Place::Rented),
+            any().with_place(Tenure::Rented),
             Surely,
             Processor,
             "of memory",
@@ -248,7 +248,7 @@ fn thirty_runs_are_answered() {
         Case(
             "bound by the disk",
             costs(1.0, 100.0).with_written_bytes(Interval::exact(1e17)),
-            any().with_place(Place::Bought),
+            any().with_place(Tenure::Bought),
             Surely,
             Disk,
             "its disk",
@@ -347,7 +347,7 @@ fn the_machine_that_is_there_is_always_among_the_answers() {
         .with_disk_rate(1500.0);
     let catalogue = Catalogue::builtin().with_machine(here);
     let wanted = Requirements::new()
-        .with_place(Place::Bought)
+        .with_place(Tenure::Bought)
         .with_hours(10.0);
     let answer = recommend(&costs(2.0, 10.0), &wanted, &catalogue).unwrap();
     let best = &answer.options[0];

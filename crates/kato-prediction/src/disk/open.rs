@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::Cancel;
-use crate::frozen::{BLOCK_BYTES, CheckedBytes, Column, Damage, FrozenIndex, SharedBytes};
+use crate::frozen::{BLOCK_BYTES, CheckedBytes, Column, DamageWatch, FrozenIndex, SharedBytes};
 use kato_columns::files::{MappedColumn, watch};
 use kato_columns::map::Map;
 use kato_store::visit::ContentDigest;
@@ -37,7 +37,7 @@ pub struct StoreIndex {
     nodes: Vec<IndexedNode>,
     /// All columns with their files.
     columns: Vec<(PathBuf, CheckedBytes)>,
-    damage: Damage,
+    damage: DamageWatch,
     bytes: u64,
 }
 

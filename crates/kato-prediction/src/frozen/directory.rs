@@ -98,11 +98,11 @@ impl<'a> DirectoryView<'a> {
 mod tests {
     use super::*;
     use crate::frozen::numbers::{BLOCK_NUMBERS, NumberPacker};
-    use crate::frozen::{Damage, checked};
+    use crate::frozen::{DamageWatch, checked};
 
     #[test]
     fn the_last_keys_are_looked_for_where_they_fill_a_block() {
-        let damage = Damage::default();
+        let damage = DamageWatch::default();
         let packed = |n_numbers: usize| {
             let (mut packer, mut bytes) = (NumberPacker::default(), Vec::new());
             (0..n_numbers as u64).for_each(|number| packer.push(number * number, &mut bytes));

@@ -21,7 +21,7 @@ use super::signature::{LONGEST_UNSIGNED_LIST, SignatureShape};
 use crate::SymbolId;
 use crate::page_class::PageClass;
 use crate::symbols::SymbolCount;
-use kato_columns::{CheckedBytes, Damage, View};
+use kato_columns::{CheckedBytes, DamageWatch, View};
 
 /// Most symbols of each kind and most patterns, as ids have 31 bits and the last is that of unknown
 /// symbols.
@@ -71,7 +71,7 @@ pub struct FrozenIndex {
     first: Directory,
     pair_keys: Directory,
     pairs: Directory,
-    pub(super) damage: Damage,
+    pub(super) damage: DamageWatch,
 }
 
 /// A class of patterns, and its parts of the directories.
@@ -155,7 +155,7 @@ impl FrozenIndex {
         layout: &NodeLayout,
         below: Option<Arc<Self>>,
         lower: Option<Arc<Self>>,
-        damage: Damage,
+        damage: DamageWatch,
         column: impl FnMut(Column) -> Result<CheckedBytes, LayoutError>,
     ) -> Result<Self, LayoutError> {
         let n_patterns = number(layout.n_patterns)?;
@@ -287,7 +287,7 @@ impl FrozenIndex {
     }
 
     /// Returns what is known of its damage.
-    pub(crate) const fn damage(&self) -> &Damage {
+    pub(crate) const fn damage(&self) -> &DamageWatch {
         &self.damage
     }
 

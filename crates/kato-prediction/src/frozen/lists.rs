@@ -218,7 +218,7 @@ impl ListCursor<'_> {
 mod tests {
     use super::*;
     use crate::frozen::packed::{pack, rank_bytes};
-    use crate::frozen::{Damage, checked};
+    use crate::frozen::{DamageWatch, checked};
 
     impl RankList<'static> {
         /// Makes a list of its own, which lives as long as the process.
@@ -227,7 +227,7 @@ mod tests {
             let rank_bytes = rank_bytes(ranks.last().map_or(0, |&last| u64::from(last) + 1));
             pack(ranks, rank_bytes, &mut bytes);
             let n_bytes = bytes.len();
-            let damage = Damage::default();
+            let damage = DamageWatch::default();
             let column = Box::leak(Box::new(checked(bytes, &damage)));
             let list = Self::new(column.view(), (0, n_bytes), rank_bytes, None);
             assert!(!damage.is_found());

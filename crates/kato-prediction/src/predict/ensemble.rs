@@ -9,7 +9,7 @@ use super::survivor::Survivor;
 use crate::cancel::{Cancel, Cancelled};
 use crate::candidate::Candidates;
 use crate::index::{Finalized, PatternIndex};
-use crate::prediction::{EnsembleMetrics, FuturePotential, WeightedMetrics};
+use crate::prediction::{EnsembleMetrics, FutureShare, WeightedMetrics};
 use crate::search::{Ranked, TieOrder};
 use crate::state::{State, StateSymbol};
 use crate::weights::AffinityWeights;
@@ -327,16 +327,16 @@ impl<'a> Ensemble<'a> {
         &self,
         futures: &Futures,
         cancel: &Cancel,
-    ) -> Result<Vec<FuturePotential>, Cancelled> {
+    ) -> Result<Vec<FutureShare>, Cancelled> {
         let table = self.index.symbol_table();
-        let mut potentials: Vec<FuturePotential> = futures
+        let mut potentials: Vec<FutureShare> = futures
             .distinct
             .iter()
             .map(|future| {
                 cancel.check()?;
                 let first = &self.survivors[future.first];
                 cancel.reserve(|| first.bytes_of_future(table))?;
-                Ok(FuturePotential {
+                Ok(FutureShare {
                     future: first.texts_of(first.split.future.clone(), table),
                     aggregate_potential: futures.potential(future),
                     supporting_patterns: future.n_patterns,

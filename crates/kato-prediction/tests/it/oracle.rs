@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kato_model::emotives::mean_emotives;
 use kato_model::{EmotiveMap, Event, KatoGeneration, PatternName};
 use kato_prediction::PredictionConfig;
-use kato_prediction::prediction::FuturePotential;
+use kato_prediction::prediction::FutureShare;
 
 pub(crate) type Events = Vec<Vec<String>>;
 
@@ -59,7 +59,7 @@ pub(crate) struct Future {
 }
 
 impl Future {
-    pub(crate) fn of(potential: &FuturePotential) -> Self {
+    pub(crate) fn of(potential: &FutureShare) -> Self {
         Self {
             events: to_symbols(&potential.future),
             aggregate_potential: potential.aggregate_potential,

@@ -40,7 +40,7 @@ pub(crate) fn list_sessions(app: &App, call: &Call) -> Outcome {
 }
 
 /// Describes a session of the list.
-fn listed(session: answer::ListedSession) -> ListedSession {
+fn listed(session: answer::ActiveSession) -> ListedSession {
     ListedSession {
         session_id: session.session_id,
         node_id: session.node_id,

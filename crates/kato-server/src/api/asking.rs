@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use axum::http::HeaderValue;
-use kato_prediction::prediction::FuturePotential;
+use kato_prediction::prediction::FutureShare;
 use kato_prediction::{Cancel, Prediction};
 use kato_protocol::extension::{
     BatchAnswer, BatchError, BatchNext, BatchPredictions, BatchScore, NextAsked, NextSymbol,
@@ -154,15 +154,15 @@ fn refusal_of(error: ServiceError, resources: &RequestResources) -> Refusal {
 }
 
 /// An answer as it is sent.
-type Line = BatchAnswer<Prediction, FuturePotential>;
+type Line = BatchAnswer<Prediction, FutureShare>;
 
-fn line_of(found: asking::BatchAnswer) -> Line {
+fn line_of(found: asking::QuestionAnswer) -> Line {
     match found {
-        asking::BatchAnswer::Predictions(found) => BatchAnswer::Predictions(BatchPredictions {
+        asking::QuestionAnswer::Predictions(found) => BatchAnswer::Predictions(BatchPredictions {
             predictions: found.predictions,
             future_potentials: found.future_potentials,
         }),
-        asking::BatchAnswer::Next(found) => {
+        asking::QuestionAnswer::Next(found) => {
             let next: Vec<NextSymbol> = found.next.into_iter().map(symbol_of).collect();
             let asked: Vec<NextAsked> = found.asked.into_iter().map(asked_of).collect();
             BatchAnswer::Next(BatchNext {
@@ -173,7 +173,7 @@ fn line_of(found: asking::BatchAnswer) -> Line {
                 asked,
             })
         }
-        asking::BatchAnswer::Score(found) => BatchAnswer::Score(BatchScore {
+        asking::QuestionAnswer::Score(found) => BatchAnswer::Score(BatchScore {
             probabilities: found.probabilities,
             bits: found.bits,
             unknown: found.unknown,

@@ -3,7 +3,7 @@
 use std::process;
 use std::time::SystemTime;
 
-use kato_service::figures::Health;
+use kato_service::figures::ServiceHealth;
 use serde_json::json;
 
 use crate::app::App;
@@ -43,7 +43,7 @@ pub(super) fn health_report(app: &App) -> HealthReport {
     }
     // After the error rate, so that the state of the storage decides the status.
     let stores = match &health {
-        Health::Failed(failure) => {
+        ServiceHealth::Failed(failure) => {
             status = "unhealthy";
             let why = os_error_suffix(failure);
             issue(&format!(
@@ -52,7 +52,7 @@ pub(super) fn health_report(app: &App) -> HealthReport {
             false
         }
         // Nothing is lost in this state: the journal still takes everything, only folding fails.
-        Health::Degraded(failure) => {
+        ServiceHealth::Degraded(failure) => {
             status = "degraded";
             let why = os_error_suffix(failure);
             issue(&format!(

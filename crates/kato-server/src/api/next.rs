@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use kato_protocol::extension::{NextAnswer, NextAsked, NextLevel, NextSymbol};
 use kato_service::ServiceError;
-use kato_service::answer::{AskedSymbol, NextQuery};
+use kato_service::answer::{AskedSymbol, NextQuestion};
 
 use super::sessions::{paid, reserve_copy};
 use crate::app::App;
@@ -23,7 +23,7 @@ pub(crate) fn next(app: &App, call: &Call) -> Outcome {
         Err(ServiceError::Cancelled(_)) => return Err(took_too_long(&call.resources)),
         found => paid(call, found)?,
     };
-    let level = |level: kato_service::answer::NextLevel| NextLevel {
+    let level = |level: kato_service::answer::CountedNode| NextLevel {
         node_id: level.node_id,
         patterns: level.patterns,
     };
@@ -68,9 +68,9 @@ pub(super) fn asked_of(asked: AskedSymbol) -> NextAsked {
 }
 
 /// Reads the question.
-fn question(query: &str) -> Result<NextQuery, Refusal> {
+fn question(query: &str) -> Result<NextQuestion, Refusal> {
     let invalid = |name: &str, reason: String| Refusal::of_part(&["query", name], reason);
-    let defaults = NextQuery::default();
+    let defaults = NextQuestion::default();
     let number = |name: &str, default: usize| {
         let default = i64::try_from(default).unwrap_or(i64::MAX);
         let number = query::integer(query, name, default)?;
@@ -82,7 +82,7 @@ fn question(query: &str) -> Result<NextQuery, Refusal> {
         Some("true" | "1") => Ok(true),
         Some(_) => Err(invalid(name, format!("{name} has to be true or false"))),
     };
-    Ok(NextQuery {
+    Ok(NextQuestion {
         top: number("top", defaults.top)?,
         symbols: query::parameters(query, "symbol"),
         above: query::parameters(query, "above"),

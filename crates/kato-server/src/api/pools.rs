@@ -3,7 +3,7 @@
 
 use std::time::SystemTime;
 
-use kato_service::figures::Health;
+use kato_service::figures::ServiceHealth;
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -78,7 +78,7 @@ pub(crate) fn distributed_stm(_app: &App, _call: &Call) -> Outcome {
 /// Handles `GET /connection-pools`.
 pub(crate) fn connection_pools(app: &App, _call: &Call) -> Outcome {
     let failure = match app.service.health() {
-        Health::Failed(failure) | Health::Degraded(failure) => {
+        ServiceHealth::Failed(failure) | ServiceHealth::Degraded(failure) => {
             Some(format!("storage failed{}", os_error_suffix(&failure)))
         }
         _ => None,

@@ -6,7 +6,7 @@ use kato_engine::session::{Percept, SequenceStep};
 use kato_engine::vectors::VectorSource;
 use kato_model::{EmotiveMap, Event, PatternName};
 use kato_prediction::Prediction;
-use kato_prediction::prediction::FuturePotential;
+use kato_prediction::prediction::FutureShare;
 use kato_protocol::observation::{LearnResult, ObservationResult, VectorMatch, VectorSearch};
 use kato_protocol::prediction::PredictionsAnswer;
 use kato_protocol::sequence::{SequenceItemResult, SequenceResult};
@@ -69,7 +69,7 @@ pub(crate) fn observe_sequence(app: &App, call: &Call) -> Outcome {
 }
 
 /// Describes what the search for vectors found.
-fn search_of(found: &kato_engine::VectorSearch) -> VectorSearch {
+fn search_of(found: &kato_engine::VectorSearchAccount) -> VectorSearch {
     let matches = found.matches.iter().map(|found| VectorMatch {
         vctr_id: found.name.to_string(),
         rank: found.rank,
@@ -177,7 +177,7 @@ pub(crate) fn predictions(app: &App, call: &Call) -> Outcome {
         call,
         app.service.predictions_unless(call.param(), &call.cancel),
     )?;
-    call.written(&PredictionsAnswer::<Prediction, FuturePotential> {
+    call.written(&PredictionsAnswer::<Prediction, FutureShare> {
         count: found.predictions.len(),
         predictions: found.predictions,
         future_potentials: Some(found.future_potentials),

@@ -5,10 +5,10 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use kato_engine::node::Lesson;
-use kato_engine::session::SequenceItem;
+use kato_engine::session::SequencedObservation;
 use kato_engine::{Observation, Sequence};
 use kato_model::{EmotiveMap, Event, MetadataValue};
-use kato_service::answer::asking::{BatchQuestion, QuestionBatch};
+use kato_service::answer::asking::{Question, QuestionBatch};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
@@ -57,7 +57,7 @@ pub(super) fn questions(body: &[u8]) -> Option<QuestionBatch> {
     let plain: RawQuestions = object(body)?;
     let questions = plain.questions.into_iter().map(|question| {
         let question = question.0;
-        Some(BatchQuestion {
+        Some(Question {
             ask: asked_by(&question.ask)?,
             events: question
                 .events
@@ -203,7 +203,7 @@ impl From<RawObservation> for Observation {
     }
 }
 
-impl From<RawObservation> for SequenceItem {
+impl From<RawObservation> for SequencedObservation {
     fn from(mut raw: RawObservation) -> Self {
         Self {
             unique_id: raw.unique_id.take(),

@@ -2,8 +2,8 @@
 
 use axum::http::HeaderMap;
 use kato_model::Event;
-use kato_service::answer::NextQuery;
-use kato_service::answer::asking::{Asked, BatchQuestion, QuestionBatch};
+use kato_service::answer::NextQuestion;
+use kato_service::answer::asking::{Question, QuestionBatch, QuestionKind};
 
 use super::{at_most_items, fast_path, finish, is_json, read};
 use crate::compat::json::{Json, Text};
@@ -38,7 +38,7 @@ pub(crate) fn batch(headers: &HeaderMap, body: &[u8]) -> Result<QuestionBatch, R
         });
         batch.questions = questions.into_iter().flatten().collect();
         batch.above = check.field(map, "above", |check, value| {
-            at_most_items(check, value, NextQuery::MAX_ABOVE);
+            at_most_items(check, value, NextQuestion::MAX_ABOVE);
             check.strings(value)
         });
     }
@@ -47,14 +47,14 @@ pub(crate) fn batch(headers: &HeaderMap, body: &[u8]) -> Result<QuestionBatch, R
 
 fn is_within_bounds(batch: &QuestionBatch) -> bool {
     let mut questions = batch.questions.iter();
-    batch.above.len() <= NextQuery::MAX_ABOVE
+    batch.above.len() <= NextQuestion::MAX_ABOVE
         && questions.all(|question| {
-            question.top.is_none_or(|top| top <= NextQuery::MAX_TOP)
-                && question.symbols.len() <= NextQuery::MAX_SYMBOLS
+            question.top.is_none_or(|top| top <= NextQuestion::MAX_TOP)
+                && question.symbols.len() <= NextQuestion::MAX_SYMBOLS
         })
 }
 
-fn check_question(check: &mut Check, map: &[(Text, Json)]) -> BatchQuestion {
+fn check_question(check: &mut Check, map: &[(Text, Json)]) -> Question {
     let ask = check.required(map, "ask", |check, value| {
         let asked = match value {
             Json::Text(text) => asked_by(&text.text),
@@ -72,7 +72,7 @@ fn check_question(check: &mut Check, map: &[(Text, Json)]) -> BatchQuestion {
         let top = check.optional(value, |check, value| {
             let top = as_integer(value).ok();
             let top = top.and_then(|top| usize::try_from(top).ok());
-            let top = top.filter(|top| *top <= NextQuery::MAX_TOP);
+            let top = top.filter(|top| *top <= NextQuestion::MAX_TOP);
             if top.is_none() {
                 check.fault(NO_TOP, value);
             }
@@ -81,12 +81,12 @@ fn check_question(check: &mut Check, map: &[(Text, Json)]) -> BatchQuestion {
         top.flatten()
     });
     let symbols = check.field(map, "symbols", |check, value| {
-        at_most_items(check, value, NextQuery::MAX_SYMBOLS);
+        at_most_items(check, value, NextQuestion::MAX_SYMBOLS);
         check.strings(value)
     });
-    BatchQuestion {
+    Question {
         // One that is none is a fault, and the request is refused.
-        ask: ask.unwrap_or(Asked::Predictions),
+        ask: ask.unwrap_or(QuestionKind::Predictions),
         events: events.into_iter().map(Event::in_given_order).collect(),
         top,
         symbols,
@@ -94,11 +94,11 @@ fn check_question(check: &mut Check, map: &[(Text, Json)]) -> BatchQuestion {
 }
 
 /// Returns what a word asks.
-pub(super) fn asked_by(word: &str) -> Option<Asked> {
+pub(super) fn asked_by(word: &str) -> Option<QuestionKind> {
     Some(match word {
-        "predictions" => Asked::Predictions,
-        "next" => Asked::Next,
-        "score" => Asked::Score,
+        "predictions" => QuestionKind::Predictions,
+        "next" => QuestionKind::Next,
+        "score" => QuestionKind::Score,
         _ => return None,
     })
 }

@@ -2,7 +2,7 @@
 
 use kato_report::prometheus::Kind::{self, Counter, Gauge};
 use kato_report::prometheus::{Exposition, Histogram, Value};
-use kato_service::figures::{Figures, Health};
+use kato_service::figures::{Figures, ServiceHealth};
 
 use super::{BUCKETS, Counts, RouteCounts};
 
@@ -19,7 +19,7 @@ pub(crate) struct Now {
 struct Known<'a> {
     counts: &'a Counts,
     figures: &'a Figures,
-    health: &'a Health,
+    health: &'a ServiceHealth,
     now: &'a Now,
 }
 
@@ -75,9 +75,9 @@ const METRICS: [Metric; 32] = [
     ("kato_disk_bytes", Gauge, "Bytes on the disk.",
         |known| known.figures.disk_bytes.into()),
     ("kato_storage_failed", Gauge, "1 if nothing can be written any more.",
-        |known| matches!(known.health, Health::Failed(_)).into()),
+        |known| matches!(known.health, ServiceHealth::Failed(_)).into()),
     ("kato_storage_degraded", Gauge, "1 if what was learned cannot be moved from the journal into the stores.",
-        |known| matches!(known.health, Health::Degraded(_)).into()),
+        |known| matches!(known.health, ServiceHealth::Degraded(_)).into()),
     ("kato_losses", Gauge, "Losses that were found and are not mended.",
         |known| known.figures.losses.into()),
     ("kato_requests_in_flight", Gauge, "Requests being answered.",
@@ -98,7 +98,12 @@ const METRICS: [Metric; 32] = [
 ];
 
 /// Writes all figures.
-pub(crate) fn write(counts: &Counts, figures: &Figures, health: &Health, now: &Now) -> String {
+pub(crate) fn write(
+    counts: &Counts,
+    figures: &Figures,
+    health: &ServiceHealth,
+    now: &Now,
+) -> String {
     let known = Known {
         counts,
         figures,

@@ -3,13 +3,13 @@
 use kato_model::Event;
 use kato_prediction::Predictions;
 
-use super::NextAnswer;
+use super::NextOutcome;
 
 /// Questions to the node of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QuestionBatch {
     /// The questions.
-    pub questions: Vec<BatchQuestion>,
+    pub questions: Vec<Question>,
     /// Ids of the nodes above the session's, from the bottom up; 15 at most. Their patterns count
     /// in what comes next and in scores.
     pub above: Vec<String>,
@@ -17,9 +17,9 @@ pub struct QuestionBatch {
 
 /// One question of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BatchQuestion {
+pub struct Question {
     /// What is asked.
-    pub ask: Asked,
+    pub ask: QuestionKind,
     /// What was observed, oldest event first. Empty events are passed over.
     pub events: Vec<Event>,
     /// Predictions, or symbols that may come next, that are listed. `None`: all, and 10.
@@ -30,7 +30,7 @@ pub struct BatchQuestion {
 
 /// What a question of a batch asks about its events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum QuestionKind {
     /// Which patterns they resemble.
     Predictions,
     /// Which symbol comes next.
@@ -39,7 +39,7 @@ pub enum Asked {
     Score,
 }
 
-impl Asked {
+impl QuestionKind {
     /// Returns whether it is the head that answers.
     #[must_use]
     pub const fn is_of_head(self) -> bool {
@@ -50,11 +50,11 @@ impl Asked {
 /// The answer to a question of a batch.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum BatchAnswer {
+pub enum QuestionAnswer {
     /// What the events resemble.
     Predictions(Predictions),
     /// What comes next, without levels and explanations.
-    Next(NextAnswer),
+    Next(NextOutcome),
     /// How probable the events were.
     Score(ScoreAnswer),
 }

@@ -13,8 +13,8 @@ use super::batch::sorted;
 use super::next::{answer, check_above, check_query};
 use super::work::predict;
 use crate::ServiceError;
-use crate::answer::asking::{Asked, BatchAnswer, BatchQuestion, QuestionBatch, ScoreAnswer};
-use crate::answer::{NextAnswer, NextQuery};
+use crate::answer::asking::{Question, QuestionAnswer, QuestionBatch, QuestionKind, ScoreAnswer};
+use crate::answer::{NextOutcome, NextQuestion};
 use crate::node::LoadedNode;
 
 /// Events of a text that are scored between two looks whether anybody waits.
@@ -70,7 +70,7 @@ impl Service {
         batch: &QuestionBatch,
         questions: Range<usize>,
         cancel: &Cancel,
-        mut take: impl FnMut(Result<BatchAnswer, ServiceError>),
+        mut take: impl FnMut(Result<QuestionAnswer, ServiceError>),
     ) -> Result<(), ServiceError> {
         let ground = self.ground(id, batch)?;
         for question in batch.questions.get(questions).unwrap_or_default() {
@@ -95,11 +95,11 @@ impl Service {
     fn ask_one(
         &self,
         ground: &Ground,
-        question: &BatchQuestion,
+        question: &Question,
         cancel: &Cancel,
-    ) -> Result<BatchAnswer, ServiceError> {
+    ) -> Result<QuestionAnswer, ServiceError> {
         let events = question.events.iter().filter(|event| !event.is_empty());
-        if question.ask == Asked::Predictions {
+        if question.ask == QuestionKind::Predictions {
             let state = events.map(|event| match ground.sorts {
                 true => sorted(event),
                 false => event.clone(),
@@ -110,7 +110,7 @@ impl Service {
             found
                 .predictions
                 .truncate(question.top.unwrap_or(usize::MAX));
-            return Ok(BatchAnswer::Predictions(found));
+            return Ok(QuestionAnswer::Predictions(found));
         }
         let history = events.map(|event| match event.symbols() {
             [symbol] => Some(symbol.as_str()),
@@ -118,10 +118,10 @@ impl Service {
         });
         let history: Vec<Option<&str>> = history.collect();
         self.ask_head(ground, cancel, |head| match question.ask {
-            Asked::Score => Ok(BatchAnswer::Score(score(head, &history, cancel)?)),
+            QuestionKind::Score => Ok(QuestionAnswer::Score(score(head, &history, cancel)?)),
             _ => {
                 let next = next_of(head, &next_query(question), &history, cancel)?;
-                Ok(BatchAnswer::Next(next))
+                Ok(QuestionAnswer::Next(next))
             }
         })?
     }
@@ -140,9 +140,9 @@ impl Service {
 }
 
 /// Returns what a question of a batch asks of the head, as a question of its own.
-fn next_query(question: &BatchQuestion) -> NextQuery {
-    let default = NextQuery::default();
-    NextQuery {
+fn next_query(question: &Question) -> NextQuestion {
+    let default = NextQuestion::default();
+    NextQuestion {
         // Predictions are bounded by the session's settings.
         top: question
             .top
@@ -156,10 +156,10 @@ fn next_query(question: &BatchQuestion) -> NextQuery {
 /// Says what comes next, as one of many questions.
 fn next_of(
     head: &Head,
-    query: &NextQuery,
+    query: &NextQuestion,
     history: &[Option<&str>],
     cancel: &Cancel,
-) -> Result<NextAnswer, Cancelled> {
+) -> Result<NextOutcome, Cancelled> {
     // Sorting the symbols once is worth it for many questions.
     let best = |next: &kato_head::NextDistribution<'_>, n| (next.top(n), next.of_unknown());
     answer(head, query, history, best, cancel)

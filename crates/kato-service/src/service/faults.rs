@@ -10,7 +10,7 @@ use kato_model::Event;
 
 use super::Service;
 use crate::answer::NewSession;
-use crate::figures::Health;
+use crate::figures::ServiceHealth;
 use crate::journal::Fault;
 use crate::{ServiceError, ServiceOptions};
 
@@ -59,7 +59,7 @@ fn assert_stopped(service: &Service, id: &str) {
     assert!(is_failed(service.delete_session(id)));
     assert!(is_failed(service.create_session(NewSession::new("m"))));
     assert!(is_failed(service.maintain()));
-    assert!(matches!(service.health(), Health::Failed(_)));
+    assert!(matches!(service.health(), ServiceHealth::Failed(_)));
     assert!(service.figures().failure.is_some());
     // Reads go on.
     assert_eq!(count(service, "before"), 2);
@@ -190,7 +190,7 @@ fn a_node_that_was_left_half_way_is_loaded_again_and_no_other_one_is_concerned()
         }
         leave_half_way(&service, "n", "half");
         learn(&service, &other, "beside").unwrap();
-        assert!(matches!(service.health(), Health::Healthy));
+        assert!(matches!(service.health(), ServiceHealth::Healthy));
         match way {
             "learn" => learn(&service, &id, "after").unwrap(),
             "fold" | "evict" => drop(service.maintain().unwrap()),

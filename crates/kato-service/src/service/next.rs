@@ -8,7 +8,7 @@ use kato_prediction::{Cancel, Cancelled};
 
 use super::Service;
 use crate::ServiceError;
-use crate::answer::{AskedSymbol, NextAnswer, NextLevel, NextQuery};
+use crate::answer::{AskedSymbol, CountedNode, NextOutcome, NextQuestion};
 use crate::heads::{Listing, bytes_of_listing};
 use crate::node::LoadedNode;
 
@@ -44,9 +44,9 @@ impl Service {
     pub fn next(
         &self,
         id: &str,
-        query: &NextQuery,
+        query: &NextQuestion,
         cancel: &Cancel,
-    ) -> Result<NextAnswer, ServiceError> {
+    ) -> Result<NextOutcome, ServiceError> {
         check_query(query)?;
         let names = query.explain && query.patterns > 0;
         let (node_id, node, history) = self.read(id, |loaded, entry| {
@@ -78,7 +78,7 @@ impl Service {
                 Ok::<_, ServiceError>(answer)
             })??,
         };
-        let level = |(node_id, node): (&String, &Arc<LoadedNode>)| NextLevel {
+        let level = |(node_id, node): (&String, &Arc<LoadedNode>)| CountedNode {
             node_id: node_id.clone(),
             patterns: node.node().totals().patterns,
         };
@@ -112,12 +112,16 @@ impl Service {
 }
 
 /// Refuses a question that asks for more than there may be.
-pub(super) fn check_query(query: &NextQuery) -> Result<(), ServiceError> {
-    check("symbols that may come next", query.top, NextQuery::MAX_TOP)?;
+pub(super) fn check_query(query: &NextQuestion) -> Result<(), ServiceError> {
+    check(
+        "symbols that may come next",
+        query.top,
+        NextQuestion::MAX_TOP,
+    )?;
     check(
         "symbols by name",
         query.symbols.len(),
-        NextQuery::MAX_SYMBOLS,
+        NextQuestion::MAX_SYMBOLS,
     )?;
     check_above(&query.above)?;
     check("patterns for a count", query.patterns, MAX_PATTERNS)?;
@@ -129,7 +133,7 @@ pub(super) fn check_query(query: &NextQuery) -> Result<(), ServiceError> {
 
 /// Refuses more levels above a node than there may be.
 pub(super) fn check_above(above: &[String]) -> Result<(), ServiceError> {
-    check("levels above a node", above.len(), NextQuery::MAX_ABOVE)
+    check("levels above a node", above.len(), NextQuestion::MAX_ABOVE)
 }
 
 /// Refuses more than there may be.
@@ -149,11 +153,11 @@ fn of_all(next: &NextDistribution<'_>, n: usize) -> (Vec<(SymbolId, f64)>, f64) 
 /// Answers by a head, without the levels; `best` finds the most probable symbols.
 pub(super) fn answer(
     head: &Head,
-    query: &NextQuery,
+    query: &NextQuestion,
     history: &[Option<&str>],
     best: impl Fn(&NextDistribution<'_>, usize) -> (Vec<(SymbolId, f64)>, f64),
     cancel: &Cancel,
-) -> Result<NextAnswer, Cancelled> {
+) -> Result<NextOutcome, Cancelled> {
     // The distribution, and the history as the head reads it.
     let bytes = head.n_outcomes() * size_of::<f64>() + history.len() * 100;
     cancel.reserve(|| bytes)?;
@@ -171,7 +175,7 @@ pub(super) fn answer(
     let next = head.next(&read, &weights, None);
     let (best, other) = best(&next, query.top.max(1));
     let text = |symbol| head.text(symbol).unwrap_or_default().to_owned();
-    let mut answer = NextAnswer {
+    let mut answer = NextOutcome {
         history: history.len(),
         levels: Vec::new(),
         outcomes: head.n_outcomes(),
@@ -250,7 +254,7 @@ fn name_patterns(
 mod tests {
     use kato_prediction::Cancel;
 
-    use crate::answer::{NewSession, NextQuery};
+    use crate::answer::{NewSession, NextQuestion};
     use crate::{Service, ServiceOptions};
 
     #[test]
@@ -264,7 +268,7 @@ mod tests {
                 made.unwrap().wait().unwrap().session_id
             })
             .collect();
-        let ask = |id: &str| service.next(id, &NextQuery::default(), &Cancel::never());
+        let ask = |id: &str| service.next(id, &NextQuestion::default(), &Cancel::never());
         for id in &ids {
             ask(id).unwrap();
         }

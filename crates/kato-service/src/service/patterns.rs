@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kato_engine::node::{Purged, Retired, Unretired};
+use kato_engine::node::{PurgeOutcome, RetireOutcome, UnretireOutcome};
 use kato_model::PatternName;
 use kato_store::Tombstones;
 use serde::Serialize;
@@ -40,7 +40,7 @@ impl Service {
         key: Option<&str>,
     ) -> Result<Receipt<RetireAnswer>, ServiceError> {
         self.take_back(id, request(key, "retire", &names), |node_id, tombstones| {
-            let outcome = Retired::of(tombstones, names);
+            let outcome = RetireOutcome::of(tombstones, names);
             let taken_back = TakenBack::Retired(outcome.retired.clone());
             (taken_back, RetireAnswer { node_id, outcome })
         })
@@ -61,7 +61,7 @@ impl Service {
             id,
             request(key, "un-retire", &names),
             |node_id, tombstones| {
-                let outcome = Unretired::of(tombstones, names);
+                let outcome = UnretireOutcome::of(tombstones, names);
                 let taken_back = TakenBack::Unretired(outcome.un_retired.clone());
                 (taken_back, UnretireAnswer { node_id, outcome })
             },
@@ -83,7 +83,7 @@ impl Service {
     ) -> Result<Receipt<PurgeAnswer>, ServiceError> {
         let request = request(key, "purge", &(names, most));
         self.take_back(id, request, |node_id, tombstones| {
-            let outcome = Purged::of(tombstones, names, most);
+            let outcome = PurgeOutcome::of(tombstones, names, most);
             let taken_back = TakenBack::Purged(outcome.purged.clone());
             (taken_back, PurgeAnswer { node_id, outcome })
         })

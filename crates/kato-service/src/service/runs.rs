@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::Service;
 use crate::ServiceError;
-use crate::runs::RunRecord;
+use crate::runs::VersionedRecord;
 
 impl Service {
     /// Returns the record of a training run; `None` if there is none.
@@ -13,7 +13,7 @@ impl Service {
     /// # Errors
     ///
     /// [`ServiceError::Journal`] when it cannot be read.
-    pub fn run_record(&self, run: &RunName) -> Result<Option<RunRecord>, ServiceError> {
+    pub fn run_record(&self, run: &RunName) -> Result<Option<VersionedRecord>, ServiceError> {
         let shared = &self.shared;
         shared.runs.get(shared.journal.as_ref(), run)
     }

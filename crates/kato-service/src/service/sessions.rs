@@ -7,7 +7,7 @@ use kato_engine::config::SessionConfigChange;
 use uuid::Uuid;
 
 use super::Service;
-use crate::answer::{ListedSession, NewSession, SessionExistence, SessionPage, SessionView};
+use crate::answer::{ActiveSession, NewSession, SessionExistence, SessionPage, SessionView};
 use crate::compact_json::{CompactJson, check_size};
 use crate::journal::{Entry, SessionHeader};
 use crate::session::SessionEntry;
@@ -204,7 +204,7 @@ impl Service {
     /// Returns a page of the list of sessions, by id. Changes nothing, not even when they were used
     /// last.
     #[must_use]
-    pub fn list_sessions(&self, page: &SessionPage) -> Vec<ListedSession> {
+    pub fn list_sessions(&self, page: &SessionPage) -> Vec<ActiveSession> {
         let shared = &self.shared;
         let now = shared.now();
         let of = page.node_id.as_deref().map(|id| self.processor_id(id));
@@ -213,7 +213,7 @@ impl Service {
             !entry.has_expired(now) && of.as_ref().is_none_or(is_of_node)
         };
         let found = shared.sessions.page(&page.after, page.limit, is_wanted);
-        let listed = |entry: Arc<SessionEntry>| ListedSession {
+        let listed = |entry: Arc<SessionEntry>| ActiveSession {
             session_id: entry.id.clone(),
             node_id: entry.node_id.clone(),
             created_at: entry.created().into(),

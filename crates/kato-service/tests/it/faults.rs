@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use kato_engine::Observation;
 use kato_service::clock::Clock;
-use kato_service::figures::Health;
+use kato_service::figures::ServiceHealth;
 use kato_service::{Durability, Service, ServiceError, ServiceOptions};
 
 use crate::support::{create, lesson};
@@ -54,7 +54,7 @@ fn child() {
     }
     let observed = service.observe(&id, Observation::strings(["a"]), None);
     assert!(matches!(observed, Err(ServiceError::StorageFailed { .. })));
-    let Health::Failed(failure) = service.health() else {
+    let ServiceHealth::Failed(failure) = service.health() else {
         unreachable!("a service that takes no writes says so");
     };
     println!("\nfailed {}", failure.system_error().unwrap());
@@ -147,7 +147,7 @@ fn a_panic_at_any_step_leaves_no_lesson_without_its_key() {
             let ended = panic::catch_unwind(AssertUnwindSafe(|| act(&service, &id)));
             clock.left.store(0, Ordering::SeqCst);
             // Nothing but the node is concerned, and that is loaded again.
-            assert!(matches!(service.health(), Health::Healthy));
+            assert!(matches!(service.health(), ServiceHealth::Healthy));
             if step % 2 == 0 {
                 act(&service, &id).unwrap();
             }

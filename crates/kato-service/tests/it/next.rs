@@ -8,7 +8,7 @@ use kato_head::{Head, HeadOptions, Weights};
 use kato_model::batch::BatchSymbol;
 use kato_model::{Event, FirstSeen, LearnBatch, PatternName};
 use kato_prediction::Cancel;
-use kato_service::answer::{NewSession, NextAnswer, NextQuery};
+use kato_service::answer::{NewSession, NextOutcome, NextQuestion};
 use kato_service::{Service, ServiceError, ServiceOptions};
 use kato_store::{EmbeddedStore, MemoryStore, PatternStore};
 use proptest::prelude::*;
@@ -104,7 +104,7 @@ fn said(head: &Head, history: &[&str]) -> (Vec<(String, u64)>, u64) {
     )
 }
 
-fn bits(answer: &NextAnswer) -> (Vec<(String, u64)>, u64) {
+fn bits(answer: &NextOutcome) -> (Vec<(String, u64)>, u64) {
     let next = answer
         .next
         .iter()
@@ -112,18 +112,18 @@ fn bits(answer: &NextAnswer) -> (Vec<(String, u64)>, u64) {
     (next.collect(), answer.other.to_bits())
 }
 
-fn all_of(n_levels: usize) -> NextQuery {
-    NextQuery {
+fn all_of(n_levels: usize) -> NextQuestion {
+    NextQuestion {
         top: 1000,
         above: NODES[1..n_levels]
             .iter()
             .map(|&node| node.to_owned())
             .collect(),
-        ..NextQuery::default()
+        ..NextQuestion::default()
     }
 }
 
-fn ask(service: &Service, id: &str, query: &NextQuery) -> Result<NextAnswer, ServiceError> {
+fn ask(service: &Service, id: &str, query: &NextQuestion) -> Result<NextOutcome, ServiceError> {
     service.next(id, query, &Cancel::new())
 }
 
@@ -281,11 +281,11 @@ fn an_answer_explains_itself_and_names_what_nobody_knows() {
             .wait()
             .unwrap();
     }
-    let query = NextQuery {
+    let query = NextQuestion {
         top: 1,
         symbols: ["sits", "dog"].map(str::to_owned).to_vec(),
         explain: true,
-        ..NextQuery::default()
+        ..NextQuestion::default()
     };
     let answer = ask(&service, &id, &query).unwrap();
     assert_eq!(answer.next[0].0, "sleeps");
@@ -302,10 +302,10 @@ fn an_answer_explains_itself_and_names_what_nobody_knows() {
     let sum: f64 = why.parts.iter().map(|part| part.contribution).sum();
     assert_eq!(sum, why.probability);
     // Without a symbol the best is explained, though nothing is listed.
-    let query = NextQuery {
+    let query = NextQuestion {
         top: 0,
         explain: true,
-        ..NextQuery::default()
+        ..NextQuestion::default()
     };
     let answer = ask(&service, &id, &query).unwrap();
     assert!(answer.next.is_empty());
@@ -348,7 +348,7 @@ fn a_service_names_the_patterns_that_a_store_would_name() {
             .wait()
             .unwrap();
     }
-    let query = NextQuery {
+    let query = NextQuestion {
         symbols: vec!["on".to_owned(), "the".to_owned()],
         explain: true,
         patterns: 2,
@@ -417,11 +417,11 @@ fn a_service_says_where_patterns_of_a_trained_knowledge_base_were_first_seen() {
         .unwrap()
         .wait()
         .unwrap();
-    let query = NextQuery {
+    let query = NextQuestion {
         symbols: vec!["b".to_owned()],
         explain: true,
         patterns: 1,
-        ..NextQuery::default()
+        ..NextQuestion::default()
     };
     let mut answer = ask(&service, &id, &query).unwrap();
     let mut named = answer.explanations[0].patterns_mut();
@@ -454,7 +454,7 @@ fn a_history_that_teaches_the_weights_says_what_a_head_says() {
     let fitted = ask(
         &service,
         &id,
-        &NextQuery {
+        &NextQuestion {
             fit: true,
             ..all_of(1)
         },
@@ -485,8 +485,8 @@ fn a_history_that_teaches_the_weights_says_what_a_head_says() {
 fn what_cannot_be_answered_is_refused() {
     let service = Service::in_memory(ServiceOptions::default());
     let id = create(&service, "n0");
-    let with = |change: &dyn Fn(&mut NextQuery)| {
-        let mut query = NextQuery::default();
+    let with = |change: &dyn Fn(&mut NextQuestion)| {
+        let mut query = NextQuestion::default();
         change(&mut query);
         ask(&service, &id, &query)
     };
@@ -519,14 +519,14 @@ fn what_cannot_be_answered_is_refused() {
         with(&|query| query.above = above(&["n0"])),
         Err(ServiceError::RepeatedNode { .. })
     ));
-    let gone = service.next("session-none", &NextQuery::default(), &Cancel::new());
+    let gone = service.next("session-none", &NextQuestion::default(), &Cancel::new());
     assert!(matches!(gone, Err(ServiceError::SessionNotFound { .. })));
     // An empty node knows nothing, and says so.
     let empty = with(&|_| {}).unwrap();
     assert_eq!((empty.other, empty.outcomes, empty.next.len()), (1.0, 1, 0));
     let cancel = Cancel::new();
     cancel.cancel();
-    let cancelled = service.next(&id, &NextQuery::default(), &cancel);
+    let cancelled = service.next(&id, &NextQuestion::default(), &cancel);
     assert!(matches!(cancelled, Err(ServiceError::Cancelled(_))));
 }
 
@@ -541,7 +541,7 @@ fn counts_take_no_more_memory_than_they_may_and_make_room_for_others() {
     // Each takes a megabyte, of what may wait for it; the fourth makes room.
     for idx in 0..4 {
         let id = create(&service, &format!("n{idx}"));
-        ask(&service, &id, &NextQuery::default()).unwrap();
+        ask(&service, &id, &NextQuestion::default()).unwrap();
     }
     let before = ask(&service, &small, &all_of(1)).unwrap();
     ask(&service, &other, &all_of(1)).unwrap();
@@ -557,7 +557,7 @@ fn counts_take_no_more_memory_than_they_may_and_make_room_for_others() {
         .unwrap()
         .wait()
         .unwrap();
-    let refused = ask(&service, &large, &NextQuery::default());
+    let refused = ask(&service, &large, &NextQuestion::default());
     assert!(
         matches!(refused, Err(ServiceError::HeadMemoryFull { limit: found }) if found == limit),
         "{refused:?}"

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kato_engine::EngineError;
 use kato_model::{KatoGeneration, PatternName};
-use kato_service::answer::NextQuery;
+use kato_service::answer::NextQuestion;
 use kato_service::{Receipt, Service, ServiceError, ServiceOptions};
 
 use crate::support::{copy, create, export, frequency, known, lesson, teach, words};
@@ -37,7 +37,11 @@ fn predicted<const N: usize>(service: &Service, node: &str, state: [&str; N]) ->
 
 /// The symbols that can come next.
 fn next(service: &Service, id: &str) -> Vec<String> {
-    let found = service.next(id, &NextQuery::default(), &kato_prediction::Cancel::never());
+    let found = service.next(
+        id,
+        &NextQuestion::default(),
+        &kato_prediction::Cancel::never(),
+    );
     let found = found.unwrap().next;
     let mut symbols: Vec<_> = found.into_iter().map(|(symbol, _)| symbol).collect();
     symbols.sort();

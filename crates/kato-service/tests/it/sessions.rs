@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use kato_engine::Observation;
 use kato_engine::config::StmMode;
 use kato_model::KatoGeneration;
-use kato_service::answer::{ListedSession, NewSession, SessionPage};
+use kato_service::answer::{ActiveSession, NewSession, SessionPage};
 use kato_service::clock::SystemClock;
 use kato_service::{Service, ServiceError, ServiceOptions};
 use serde_json::json;
@@ -278,7 +278,7 @@ fn all_sessions_are_listed_page_by_page() {
             limit,
         })
     };
-    let mut listed: Vec<ListedSession> = Vec::new();
+    let mut listed: Vec<ActiveSession> = Vec::new();
     loop {
         let after = listed.last().map_or("", |last| &last.session_id);
         let more = page(None, after, 4);

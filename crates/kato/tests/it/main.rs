@@ -245,7 +245,7 @@ fn a_head_is_opened_over_its_counts_and_what_came_later() {
     let counted = open();
     assert!(!counted.head().is_on_disk() && !kb.join("head").exists());
     let store = EmbeddedStore::open_read_only(&kb).unwrap();
-    let options = kato::head::disk::BuildOptions::default();
+    let options = kato::head::disk::CountsOptions::default();
     kato::head::disk::build(&store, &options).unwrap();
     let opened = open();
     assert!(opened.head().is_on_disk());

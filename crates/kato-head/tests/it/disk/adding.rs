@@ -4,7 +4,7 @@ use std::fs;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use kato_head::disk::{BuildOptions, CountsError};
+use kato_head::disk::{CountsError, CountsOptions};
 use kato_head::{Head, HeadError, HeadOptions, disk};
 use kato_model::batch::BatchSymbol;
 use kato_model::{LearnBatch, PatternName};
@@ -98,7 +98,7 @@ fn counting_what_is_new_ends_when_it_is_cancelled() {
     let n_asked = AtomicUsize::new(0);
     // Not before it begins.
     let is_cancelled = move || n_asked.fetch_add(1, Ordering::Relaxed) > 0;
-    let options = BuildOptions::default().with_cancel(is_cancelled);
+    let options = CountsOptions::default().with_cancel(is_cancelled);
     let cancelled = disk::build(&kb.store, &options).unwrap_err();
     assert!(matches!(cancelled, CountsError::Cancelled), "{cancelled}");
     assert_eq!(n_units(&kb), 4);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kato_columns::files::{read_sealed, write_sealed};
-use kato_head::disk::{self, BuildOptions};
+use kato_head::disk::{self, CountsOptions};
 use kato_head::{Head, HeadOptions};
 
 use super::adding::in_units;
@@ -108,7 +108,7 @@ fn what_is_damaged_is_written_again() {
     fs::write(&path, &bytes).unwrap();
     let head = kb.open(&HeadOptions::default()).unwrap();
     assert!(head.check().is_err());
-    let built = disk::build(&kb.store, &BuildOptions::default()).unwrap();
+    let built = disk::build(&kb.store, &CountsOptions::default()).unwrap();
     assert!(!built.was_there);
     let head = kb.open(&HeadOptions::default()).unwrap();
     head.check().unwrap();

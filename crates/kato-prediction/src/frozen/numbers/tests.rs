@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::frozen::{Damage, checked};
+use crate::frozen::{DamageWatch, checked};
 
 proptest! {
     #[test]
@@ -25,7 +25,7 @@ proptest! {
         let (mut packer, mut bytes) = (NumberPacker::default(), Vec::new());
         numbers.iter().for_each(|&number| packer.push(number, &mut bytes));
         packer.finish(&mut bytes);
-        let damage = Damage::default();
+        let damage = DamageWatch::default();
         let packed = PackedNumbers::new(checked(bytes, &damage), numbers.len()).unwrap();
         let view = packed.view();
         for (idx, &number) in numbers.iter().enumerate() {
