@@ -74,7 +74,7 @@ fn key_of(place: usize) -> u64 {
     let kind = KINDS.partition_point(|&first| first <= fact) - 1;
     let fact = fact - KINDS[kind];
     let fact = match kind {
-        3 => fact / VARIETIES << 8 | fact % VARIETIES,
+        3 => ((fact / VARIETIES) << 8) | (fact % VARIETIES),
         _ => fact,
     };
     (kind as u64) << 56 | (order as u64) << 32 | fact as u64
