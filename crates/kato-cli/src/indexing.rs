@@ -10,7 +10,7 @@ use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use kato::head::disk::{self as head, CountsError};
 use kato_prediction::Cancel;
 use kato_prediction::disk::{
-    BuildOptions, BuildProgress, BuildReport, IndexFileError, IndexPolicy,
+    CountsOptions, BuildProgress, CountsReport, IndexFileError, IndexPolicy,
 };
 use kato_store::EmbeddedStore;
 use serde::Serialize;
@@ -31,8 +31,8 @@ const TICK: Duration = Duration::from_millis(100);
 pub(crate) fn keep(
     store: &EmbeddedStore,
     policy: IndexPolicy,
-    options: BuildOptions,
-) -> Result<Option<BuildReport>, IndexFileError> {
+    options: CountsOptions,
+) -> Result<Option<CountsReport>, IndexFileError> {
     if !policy.is_due(store) {
         return Ok(None);
     }
@@ -119,7 +119,7 @@ pub(crate) fn keep_head(
 pub(crate) fn after(kb: &Path) -> Option<Value> {
     // What cannot be opened now will be told to who asks it.
     let store = EmbeddedStore::open_read_only(kb).ok()?;
-    match keep(&store, IndexPolicy::Auto, BuildOptions::default()) {
+    match keep(&store, IndexPolicy::Auto, CountsOptions::default()) {
         Ok(report) => Some(to_json(&report?)),
         Err(error) => {
             warn("the index was", error);
@@ -135,7 +135,7 @@ pub(crate) fn warn(what: &str, error: impl Into<anyhow::Error>) {
 }
 
 /// Returns what was built, for machines.
-pub(crate) fn to_json(report: &BuildReport) -> Value {
+pub(crate) fn to_json(report: &CountsReport) -> Value {
     json!({
         "patterns": report.patterns,
         "bytes": report.bytes,

@@ -85,7 +85,8 @@ impl KatoClientBuilder {
         self
     }
 
-    /// Sets the longest time from sending a request to the last byte of its answer. Default: 120 s.
+    /// Sets the longest time from sending a request to the last byte of its answer; where many questions are asked
+    /// at once, to the first answer, and from each to the next. Default: 120 s.
     pub const fn with_request_timeout(mut self, timeout: Duration) -> Self {
         self.request_timeout = timeout;
         self

@@ -38,7 +38,8 @@ pub(crate) struct Pool {
     pub(crate) base: Address,
     /// Headers of every request.
     pub(crate) headers: HeaderMap,
-    /// Longest time from sending a request to the last byte of its answer.
+    /// Longest time from sending a request to the last byte of its answer; of one in lines to the first of them, and
+    /// from each to the next.
     pub(crate) request_timeout: Duration,
     pub(crate) backoff: Backoff,
     /// How long a stock server may go on with a request that had no answer.
@@ -80,12 +81,13 @@ impl Transport {
         // is.
         let timer = self.pool.probe.calls(call.kind.as_str()).start();
         let timeout = call.timeout.unwrap_or(self.pool.request_timeout);
-        let until = tokio::time::Instant::now() + timeout.min(LONGEST);
+        let timeout = timeout.min(LONGEST);
+        let until = tokio::time::Instant::now() + timeout;
         let answer = match tokio::time::timeout_at(until, self.send(call)).await {
             Ok(Ok(response)) => {
                 let own = self.pool.max_answer_bytes;
                 let max_bytes = call.max_bytes.map_or(own, |bytes| bytes.min(own));
-                answer::read(call, response, max_bytes, until).await
+                answer::read(call, response, max_bytes, until, timeout).await
             }
             Ok(Err(failure)) => Err(failure),
             Err(_) => Err(answer::late(call)),

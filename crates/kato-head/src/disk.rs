@@ -40,6 +40,7 @@ mod runs;
 mod scratch;
 mod shortening;
 mod small;
+mod starts;
 mod writing;
 
 pub use self::adding::{WRITTEN_TOKENS, is_due};

@@ -1,22 +1,22 @@
 //! The head: what was counted, and the answers that it gives.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::path::PathBuf;
+mod asking;
+mod frozen;
+mod learning;
+
 use std::sync::OnceLock;
 
-use kato_columns::{CheckedBytes, DamageWatch};
-use kato_model::{Event, PatternName};
+use kato_model::PatternName;
 use kato_store::PatternStore;
 
-use crate::collect::{BREAK, Child, Counted, Edges, Missing, collect, note_missing, windows_of};
+pub(crate) use self::frozen::Frozen;
+use crate::HeadError;
+use crate::collect::{Counted, Missing, collect};
 use crate::history::History;
 use crate::kneser_ney::Roots;
-use crate::next::{NextDistribution, Outside};
-use crate::options::{Expert, HeadOptions};
+use crate::options::HeadOptions;
 use crate::symbols::{SymbolId, Symbols};
 use crate::trie::Trie;
-use crate::{HeadError, Weights};
 
 /// Answers what comes next after a history, with which probability, and why.
 ///
@@ -66,40 +66,6 @@ pub struct Head {
     /// The files that hold the counts, if it is files.
     frozen: Option<Frozen>,
 }
-
-/// Columns of counts in files.
-#[derive(Debug)]
-pub(crate) struct Frozen {
-    pub(crate) damage: DamageWatch,
-    pub(crate) columns: Vec<(PathBuf, CheckedBytes)>,
-}
-
-impl Frozen {
-    /// Reads all columns and compares them with their checksums.
-    pub(crate) fn check(&self, is_cancelled: &dyn Fn() -> bool) -> Result<(), HeadError> {
-        let damaged = |what: String| HeadError::Damaged { what };
-        for (path, column) in &self.columns {
-            let read = || {
-                let mut file = File::open(path)?;
-                column.check_all(|at, buffer| {
-                    if is_cancelled() {
-                        return Err(io::ErrorKind::Interrupted.into());
-                    }
-                    file.seek(SeekFrom::Start(at))?;
-                    file.read_exact(buffer)
-                })
-            };
-            read().map_err(|error| damaged(format!("{}: {error}", path.display())))?;
-        }
-        match self.damage.what() {
-            Some(what) => Err(damaged(what)),
-            None => Ok(()),
-        }
-    }
-}
-
-/// Finds the events of a pattern of a lower level.
-type LookUp<'a, E> = dyn FnMut(usize, &PatternName) -> Result<Option<Vec<Event>>, E> + 'a;
 
 impl Head {
     /// Counts the patterns of a store. Any symbol can come next, those that nobody has learned
@@ -193,47 +159,6 @@ impl Head {
         (head.trie, head.counted, head.missing) = collect(store, &mut head.symbols, &head.options)?;
         head.n_levels = head.n_levels.min(store.nodes().len());
         Ok(head)
-    }
-
-    /// Asks questions whose answer is dropped where it goes back to damaged bytes: `None` then. They may
-    /// be asked again, where bytes are changed meanwhile. Where the counts lie in memory this only asks.
-    pub fn read_checked<T>(&self, mut ask: impl FnMut(&Self) -> T) -> Option<T> {
-        match &self.frozen {
-            None => Some(ask(self)),
-            Some(frozen) => frozen.damage.read(|| ask(self)),
-        }
-    }
-
-    /// Changes the head; `None` where that went back to damaged bytes, or to such as were changed meanwhile.
-    pub(crate) fn read_checked_mut<T>(&mut self, change: impl FnOnce(&mut Self) -> T) -> Option<T> {
-        let damage = self.frozen.as_ref().map(|frozen| frozen.damage.clone());
-        match damage {
-            None => Some(change(self)),
-            Some(damage) => damage.read_once(|| change(self)),
-        }
-    }
-
-    /// Returns what is damaged of counts on the disk; `None` if nothing was found to be, or there are none.
-    #[must_use]
-    pub fn damage(&self) -> Option<String> {
-        self.frozen.as_ref().and_then(|frozen| frozen.damage.what())
-    }
-
-    /// Returns whether the counts lie on the disk.
-    #[must_use]
-    pub const fn is_on_disk(&self) -> bool {
-        self.frozen.is_some()
-    }
-
-    /// Reads all counts that lie on the disk and compares them with their checksums, for those who go on to
-    /// learn and could not go back to what a store holds.
-    ///
-    /// # Errors
-    ///
-    /// [`HeadError::Damaged`], also when they cannot be read.
-    pub fn check(&self) -> Result<(), HeadError> {
-        let frozen = self.frozen.as_ref();
-        frozen.map_or(Ok(()), |frozen| frozen.check(&|| false))
     }
 
     /// Returns the n-grams and the symbols that they are made of, numbered in the order of their texts.
@@ -346,222 +271,6 @@ impl Head {
             // Never below 0, as a probability is at most 1 but for rounding.
             (-libm::log2(frequency)).max(0.0)
         })
-    }
-
-    /// Says what comes next after a history.
-    ///
-    /// The preparation does what all questions about this position have in common. `outside` is
-    /// what somebody else expects; see [`outside`](Self::outside).
-    #[must_use]
-    pub fn next<'h>(
-        &'h self,
-        history: &'h History,
-        weights: &Weights,
-        outside: Option<&'h Outside>,
-    ) -> NextDistribution<'h> {
-        self.next_by_experts(&self.options.experts, history, weights, outside)
-    }
-
-    /// Says what comes next by some of the experts, whatever the options say; see
-    /// [`next`](Self::next). Where none of them has anything to say, all outcomes are alike.
-    #[must_use]
-    pub fn next_by_experts<'h>(
-        &'h self,
-        experts: &[Expert],
-        history: &'h History,
-        weights: &Weights,
-        outside: Option<&'h Outside>,
-    ) -> NextDistribution<'h> {
-        NextDistribution::new(self, experts, history, weights, outside)
-    }
-
-    /// Creates an outside opinion of symbols and their weights, such as KATO's predictions. Symbols
-    /// that cannot come next are left out, as are weights that are not above 0.
-    #[must_use]
-    pub fn outside<'a>(&self, weights: impl IntoIterator<Item = (&'a str, f64)>) -> Outside {
-        // In the order given, which is that of their sum.
-        let known = weights.into_iter().filter_map(|(symbol, weight)| {
-            let id = self.symbols.id(symbol)?;
-            (weight > 0.0 && weight.is_finite()).then_some((id.0, weight))
-        });
-        Outside::of(known)
-    }
-
-    /// Learns how far to trust the experts, from a symbol that came after a history, and returns
-    /// the probability that it had. `None`, and nothing is learned, for a symbol that could not
-    /// come.
-    pub fn learn_weights(
-        &self,
-        weights: &mut Weights,
-        history: &History,
-        outside: Option<&Outside>,
-        symbol: Option<SymbolId>,
-    ) -> Option<f64> {
-        self.next(history, weights, outside)
-            .update_weights(weights, symbol)
-    }
-
-    /// Returns the number of an outcome: a symbol, or what stands for all that are unknown.
-    pub(crate) fn outcome(&self, symbol: Option<SymbolId>) -> Option<u32> {
-        let outcome = match symbol {
-            Some(symbol) if symbol.index() < self.symbols.len() => symbol.index(),
-            Some(_) => return None,
-            None => self.symbols.len(),
-        };
-        // The highest numbers are not given out.
-        (outcome < self.n_outcomes()).then_some(outcome as u32)
-    }
-
-    /// Counts a pattern that was learned `times` more often, on a level of the hierarchy. Levels
-    /// that the head does not count are passed over.
-    ///
-    /// `below` finds the events of patterns of lower levels, by level and name, and is not asked
-    /// on the lowest level. The result is that of counting a store that holds the lesson, unless the
-    /// pattern is one that was [missing](Self::is_missing).
-    ///
-    /// # Errors
-    ///
-    /// [`HeadError::TooManyNgrams`], [`HeadError::TooManySymbols`], and what `below` fails with. Then
-    /// the pattern may be counted in part: count anew.
-    pub fn learn<E: From<HeadError>>(
-        &mut self,
-        level: usize,
-        events: &[Event],
-        times: u64,
-        mut below: impl FnMut(usize, &PatternName) -> Result<Option<Vec<Event>>, E>,
-    ) -> Result<(), E> {
-        let mut edges = Edges::new(self.trie.order() - 1);
-        self.learn_with(level, events, times, &mut edges, &mut below)
-    }
-
-    /// Counts as [`learn`](Self::learn). Patterns of lower levels that were looked up are kept in `edges`, and
-    /// not asked for again.
-    pub(crate) fn learn_with<E: From<HeadError>>(
-        &mut self,
-        level: usize,
-        events: &[Event],
-        times: u64,
-        edges: &mut Edges,
-        below: &mut LookUp<'_, E>,
-    ) -> Result<(), E> {
-        if level >= self.n_levels || times == 0 {
-            return Ok(());
-        }
-        self.roots.take();
-        let short = u32::try_from(times).unwrap_or(u32::MAX);
-        self.counted.patterns += 1;
-        if level == 0 {
-            self.counted.count_learns(events, times);
-            let run = self.run_of(events)?;
-            for run in run.split(|&symbol| symbol == BREAK) {
-                for window in windows_of(run, self.trie.order()) {
-                    self.trie.count(window, 0, short)?;
-                }
-            }
-        } else {
-            let children = self.children_of(level, events, edges, below)?;
-            let trie = &mut self.trie;
-            edges.crossing_windows(&children, |window, n_known| {
-                trie.count(window, n_known, short)
-            })?;
-        }
-        self.trie.settle();
-        Ok(())
-    }
-
-    /// Returns whether patterns above a level refer to a pattern that no level below them held when
-    /// they were counted. Where that level learns it, their n-grams are others than those that were
-    /// counted, and only counting anew finds them; levels that are taught from below never meet
-    /// this.
-    #[must_use]
-    pub fn is_missing(&self, level: usize, name: &PatternName) -> bool {
-        self.missing.get(name).is_some_and(|&above| above > level)
-    }
-
-    /// Forgets everything that was counted; symbols keep their numbers.
-    pub fn clear(&mut self) {
-        self.trie = Trie::new(self.options.order);
-        self.counted = Counted::default();
-        self.missing = Missing::default();
-        self.frozen = None;
-        self.roots.take();
-    }
-
-    /// Returns the numbers of the symbols of a pattern of the lowest level.
-    fn run_of(&mut self, events: &[Event]) -> Result<Vec<u32>, HeadError> {
-        let symbols = &mut self.symbols;
-        self.counted
-            .run_of(events, &mut |symbol| symbols.intern(symbol))
-    }
-
-    /// Returns the children of a pattern, whose ends come into `edges`.
-    fn children_of<E: From<HeadError>>(
-        &mut self,
-        level: usize,
-        events: &[Event],
-        edges: &mut Edges,
-        below: &mut LookUp<'_, E>,
-    ) -> Result<Vec<Child>, E> {
-        let mut children = Vec::with_capacity(events.len());
-        for event in events {
-            let child = match event.symbols() {
-                [symbol] => match PatternName::from_symbol(symbol) {
-                    Some(name) => {
-                        let child = self.child(level, &name, edges, below)?;
-                        if child.is_none() {
-                            note_missing(&mut self.missing, level, name);
-                        }
-                        child
-                    }
-                    None => None,
-                },
-                _ => None,
-            };
-            match event.symbols() {
-                [_] => self.counted.unknown_names += u64::from(child.is_none()),
-                _ => self.counted.wide_events += 1,
-            }
-            children.push(child);
-        }
-        Ok(children)
-    }
-
-    /// Finds a pattern below a level, on the lowest one that holds it.
-    fn child<E: From<HeadError>>(
-        &mut self,
-        level: usize,
-        name: &PatternName,
-        edges: &mut Edges,
-        below: &mut LookUp<'_, E>,
-    ) -> Result<Child, E> {
-        if let Some(place) = edges.place(level, name) {
-            return Ok(Some(place));
-        }
-        let mut found = None;
-        for level in 0..level {
-            if let Some(events) = below(level, name)? {
-                found = Some((level, events));
-                break;
-            }
-        }
-        let Some((found_at, events)) = found else {
-            return Ok(None);
-        };
-        // What is counted here is how often patterns hold something, and these are only looked at.
-        let counted = self.counted;
-        let symbols = match found_at {
-            0 => self.run_of(&events)?,
-            _ => {
-                // Ends after as many steps as there are levels, as every step goes down.
-                let children = self.children_of(found_at, &events, edges, below)?;
-                let mut symbols = Vec::new();
-                edges.join(&children, &mut symbols);
-                symbols
-            }
-        };
-        self.counted = counted;
-        edges.insert(found_at, *name, &symbols);
-        Ok(edges.place(level, name))
     }
 
     pub(crate) const fn trie(&self) -> &Trie {

@@ -21,6 +21,7 @@
 mod best;
 mod builder;
 mod collect;
+mod contexts;
 pub mod disk;
 mod distribution;
 mod error;

@@ -1,11 +1,11 @@
 //! What comes next after one history.
 
 use crate::Weights;
+use crate::contexts::{Contexts, Found};
 use crate::distribution::Distribution;
 use crate::explanation::{Explanation, explain};
 use crate::head::Head;
 use crate::history::{Cached, History};
-use crate::kneser_ney::{Contexts, Found};
 use crate::options::{EXPERTS, Expert};
 use crate::position::Position;
 use crate::symbols::SymbolId;

@@ -1,9 +1,10 @@
 //! What the experts go by at one position of a history, in memory that the next position uses again.
 
 use crate::Weights;
+use crate::contexts::{Contexts, Found};
 use crate::head::Head;
 use crate::history::{Cached, Followers, History, UNKNOWN, Weighing};
-use crate::kneser_ney::{Contexts, Found, KneserNey};
+use crate::kneser_ney::KneserNey;
 use crate::next::Outside;
 use crate::options::{EXPERTS, Expert, N_EXPERTS};
 use crate::weights::{Class, digits};
@@ -61,11 +62,9 @@ impl Position {
     ) {
         let n_outcomes = head.n_outcomes();
         match experts.contains(&Expert::Ngrams) {
-            true => {
-                let (trie, roots) = (head.trie(), head.roots());
-                self.kneser_ney
-                    .set(trie, roots, contexts, n_outcomes, weights);
-            }
+            true => self
+                .kneser_ney
+                .set(head.roots(), contexts, n_outcomes, weights),
             false => self.kneser_ney.set_uniform(n_outcomes),
         }
         history.find_followers(&mut self.followers);
@@ -91,13 +90,8 @@ impl Position {
 
     /// Prepares a position whose only experts are the n-grams.
     pub(crate) fn set_by_ngrams(&mut self, head: &Head, contexts: &Contexts, weights: &Weights) {
-        self.kneser_ney.set(
-            head.trie(),
-            head.roots(),
-            contexts,
-            head.n_outcomes(),
-            weights,
-        );
+        self.kneser_ney
+            .set(head.roots(), contexts, head.n_outcomes(), weights);
         self.class = Class::default();
         self.class.add(Expert::Ngrams);
         self.weights = [0.0; N_EXPERTS];

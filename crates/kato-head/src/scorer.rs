@@ -1,16 +1,16 @@
 //! Scoring texts, symbol by symbol.
 
 use crate::collect::BREAK;
+use crate::contexts::{Ahead, Step};
 use crate::head::Head;
 use crate::history::History;
-use crate::kneser_ney::Contexts;
 use crate::next::Outside;
 use crate::options::Expert;
 use crate::position::Position;
 use crate::symbols::SymbolId;
 use crate::weights::Weights;
 
-/// Symbols that [`Scorer::look_ahead`] prepares for at once.
+/// Symbols that are looked up together.
 const AHEAD: usize = 64;
 
 /// Reads a text and says how probable each of its symbols was, made by [`Head::scorer`].
@@ -42,7 +42,9 @@ pub struct Scorer<'h> {
     head: &'h Head,
     history: History,
     weights: Weights,
-    contexts: Contexts,
+    /// Whether the n-grams are all that is asked, so that nobody looks at the history.
+    is_by_ngrams: bool,
+    ahead: Ahead,
     position: Position,
     rarities: Vec<f64>,
 }
@@ -51,11 +53,14 @@ impl Head {
     /// Begins to score a text; what is learned of whom to trust begins with these weights.
     #[must_use]
     pub fn scorer(&self, weights: Weights) -> Scorer<'_> {
+        let experts = &self.options().experts;
+        let is_by_ngrams = |&expert: &Expert| expert == Expert::Ngrams;
         Scorer {
             head: self,
             history: self.history(),
             weights,
-            contexts: Contexts::of(self.trie(), &[]),
+            is_by_ngrams: !experts.is_empty() && experts.iter().all(is_by_ngrams),
+            ahead: Ahead::default(),
             position: Position::default(),
             rarities: Vec::new(),
         }
@@ -69,48 +74,71 @@ impl Scorer<'_> {
     ///
     /// `outside` is what somebody else expected here; see [`Head::outside`].
     pub fn score(&mut self, symbol: Option<SymbolId>, outside: Option<&Outside>) -> Option<f64> {
-        let head = self.head;
-        let experts = &head.options().experts;
-        match experts.iter().all(|&expert| expert == Expert::Ngrams) && !experts.is_empty() {
-            true => self
-                .position
-                .set_by_ngrams(head, &self.contexts, &self.weights),
-            false => self.position.set(
-                head,
-                experts,
-                &self.history,
-                &self.contexts,
-                &self.weights,
-                outside,
-            ),
-        }
-        let outcome = head.outcome(symbol);
-        // No n-gram ends in a number that is none.
-        let found = self.contexts.find(head.trie(), outcome.unwrap_or(BREAK));
-        let probability = outcome.map(|outcome| {
-            self.position
-                .learn(&self.history, &mut self.weights, outcome, &found)
-        });
-        self.contexts = self
-            .contexts
-            .after(head.trie(), &found, head.options().cache_window);
-        head.read_id(&mut self.history, symbol);
+        self.look_up(&[symbol]);
+        let ahead = std::mem::take(&mut self.ahead);
+        let probability = (ahead.steps().first()).and_then(|step| self.read(symbol, step, outside));
+        self.ahead = ahead;
         probability
     }
 
     /// Scores symbols, one after the other, and hands each probability over, as
-    /// [`score`](Self::score) returns it. Faster than one by one where the text is longer than the
-    /// [window](crate::HeadOptions::cache_window) of the cache.
+    /// [`score`](Self::score) returns it. Faster than one by one: many are looked up together.
     pub fn score_all(&mut self, symbols: &[Option<SymbolId>], mut each: impl FnMut(Option<f64>)) {
         let is_summed = self.head.options().experts.contains(&Expert::CachedSymbols);
         for symbols in symbols.chunks(AHEAD) {
             if is_summed {
                 self.look_ahead(symbols);
             }
-            for &symbol in symbols {
-                each(self.score(symbol, None));
+            self.look_up(symbols);
+            let ahead = std::mem::take(&mut self.ahead);
+            for (&symbol, step) in symbols.iter().zip(ahead.steps()) {
+                each(self.read(symbol, step, None));
             }
+            self.ahead = ahead;
         }
+    }
+
+    /// Looks the next symbols up.
+    fn look_up(&mut self, symbols: &[Option<SymbolId>]) {
+        let head = self.head;
+        // No n-gram ends in a number that is none.
+        let outcomes = symbols
+            .iter()
+            .map(|&symbol| head.outcome(symbol).unwrap_or(BREAK));
+        let kept = head.options().cache_window;
+        self.ahead.look_up(head.trie(), outcomes, kept);
+    }
+
+    /// Scores and reads a symbol that was looked up.
+    fn read(
+        &mut self,
+        symbol: Option<SymbolId>,
+        Step {
+            contexts, found, ..
+        }: &Step,
+        outside: Option<&Outside>,
+    ) -> Option<f64> {
+        let head = self.head;
+        match self.is_by_ngrams {
+            true => self.position.set_by_ngrams(head, contexts, &self.weights),
+            false => self.position.set(
+                head,
+                &head.options().experts,
+                &self.history,
+                contexts,
+                &self.weights,
+                outside,
+            ),
+        }
+        let outcome = head.outcome(symbol);
+        let probability = outcome.map(|outcome| {
+            self.position
+                .learn(&self.history, &mut self.weights, outcome, found)
+        });
+        if !self.is_by_ngrams {
+            head.read_id(&mut self.history, symbol);
+        }
+        probability
     }
 
     fn look_ahead(&mut self, symbols: &[Option<SymbolId>]) {

@@ -1,11 +1,15 @@
 //! How far each expert is trusted, by what is known before a symbol comes.
 
+mod class;
+mod orders;
 mod table;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::class::Class;
+pub(crate) use self::orders::OrderClass;
+use self::orders::Orders;
 use self::table::Table;
-use crate::history::{Followers, History};
 use crate::options::{EXPERTS, Expert, N_EXPERTS};
 
 /// How far a head trusts its experts, and the counts behind its n-grams, learned from symbols that
@@ -32,7 +36,7 @@ pub struct Weights {
     /// By fact of the position.
     experts: Table<[Theta; N_EXPERTS]>,
     /// By fact of a context.
-    orders: Table<Theta>,
+    orders: Orders,
 }
 
 /// One learned number.
@@ -43,39 +47,9 @@ struct Theta {
     squares: f64,
 }
 
-/// The facts that decide how far experts are trusted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Class {
-    /// Experts that have something to say, as bits in the order of [`Expert`].
-    #[serde(skip)]
-    pub(crate) experts: u8,
-    /// Longest context, in symbols and at most 3, that the history held before and that was
-    /// followed by something.
-    pub cached_context: u8,
-    /// How often it was: 0, 1, 2–3, 4–7, 8–15 or more, numbered from 0.
-    pub cached_followers: u8,
-    /// By how many different symbols: 0, 1, 2–3 or more, numbered from 0.
-    pub cached_variety: u8,
-    /// Longest context that the n-grams hold, at most 7.
-    pub ngram_context: u8,
-    /// Binary digits of what was counted after it, at most 12.
-    pub ngram_count: u8,
-    /// How much it says itself instead of leaving it to shorter ones, in eighths rounded down.
-    pub ngram_share: u8,
-    /// Binary digits of the number of symbols in the history.
-    pub history: u8,
-}
-
 /// How far the experts are trusted before anything was learned, in the order of the experts: about
 /// the shares that they had on held-out documents of WikiText-2's validation part.
 const FIRST: [f64; N_EXPERTS] = [0.80, 0.02, 0.03, 0.04, 0.08, 0.08, 0.05];
-
-/// Different followers that are told apart at most.
-const MOST_VARIETY: usize = 4;
-
-/// Facts of a position.
-const N_FACTS: usize = 6;
 
 /// Length of the steps that the trust in experts takes.
 const EXPERT_STEP: f64 = 0.3;
@@ -86,77 +60,6 @@ const ORDER_STEP: f64 = 0.1;
 /// Furthest that one number can get from 0; far beyond what is ever learned, and small enough that
 /// sums of them have an exponential.
 const MOST: f64 = 20.0;
-
-impl Class {
-    /// Returns the keys of the facts.
-    fn facts(self) -> [u64; N_FACTS] {
-        let cached = u64::from(self.cached_context) << 16
-            | u64::from(self.cached_followers) << 8
-            | u64::from(self.cached_variety);
-        let context = u64::from(self.ngram_context);
-        let key = |kind: u64, fact: u64| kind << 56 | fact;
-        [
-            key(0, self.experts.into()),
-            key(1, cached),
-            key(2, context << 8 | u64::from(self.ngram_count)),
-            key(3, context << 8 | u64::from(self.ngram_share)),
-            key(4, self.history.into()),
-            key(5, cached << 8 | context),
-        ]
-    }
-
-    /// Sums up what is known of the history at a position, and of what followed its last symbols
-    /// before.
-    pub(crate) fn of(history: &History, followers: &Followers) -> Self {
-        let cached_context = followers.longest();
-        let found = followers.after(cached_context);
-        // All of these are below 256.
-        Self {
-            cached_context: cached_context as u8,
-            cached_followers: digits(found.len() as u64).min(5),
-            cached_variety: digits(history.variety(found, MOST_VARIETY) as u64).min(3),
-            history: digits(history.len() as u64),
-            ..Self::default()
-        }
-    }
-
-    /// Adds an expert that has something to say.
-    pub(crate) fn add(&mut self, expert: Expert) {
-        self.experts |= 1 << expert.place();
-    }
-
-    /// Returns whether an expert has something to say.
-    pub(crate) fn has(self, expert: Expert) -> bool {
-        self.experts & (1 << expert.place()) != 0
-    }
-}
-
-/// The facts of one order of the n-grams that decide how far its counts are trusted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct OrderClass([u64; 4]);
-
-impl OrderClass {
-    /// Sums up what is known of a context of `length` symbols after which `distinct` symbols were
-    /// counted `total` times, and whether no longer context was seen.
-    pub(crate) fn of(
-        length: usize,
-        counts_occurrences: bool,
-        is_last: bool,
-        total: u64,
-        distinct: u64,
-    ) -> Self {
-        let of = (length as u64) << 1 | u64::from(counts_occurrences);
-        let count = u64::from(digits(total).min(14));
-        let variety = (8 * distinct).checked_div(total).unwrap_or(0);
-        let key = |kind: u64, fact: u64| kind << 56 | of << 32 | fact;
-        Self([
-            key(0, is_last.into()),
-            key(1, count),
-            key(2, variety),
-            key(3, count << 8 | variety),
-        ])
-    }
-}
 
 /// Returns the number of binary digits.
 pub(crate) fn digits(n: u64) -> u8 {
@@ -213,8 +116,7 @@ impl Weights {
     /// Returns the share that an order leaves to shorter contexts, given what its discounts leave
     /// to them, strictly between 0 and 1.
     pub(crate) fn left_over(&self, class: OrderClass, by_discounts: f64) -> f64 {
-        let thetas = class.0.iter().filter_map(|&key| self.orders.get(key));
-        let sum = thetas.fold(0.0, |sum, theta| sum + theta.value);
+        let sum = self.orders.sum(class);
         if sum == 0.0 {
             return by_discounts;
         }
@@ -253,10 +155,7 @@ impl Weights {
         for (class, gradient) in orders {
             let gradient = weights[Expert::Ngrams.place()] * gradient / total;
             if gradient.is_finite() {
-                for key in class.0 {
-                    let theta = self.orders.entry(key);
-                    theta.climb(gradient, ORDER_STEP);
-                }
+                self.orders.climb(class, gradient, ORDER_STEP);
             }
         }
     }

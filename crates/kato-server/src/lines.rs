@@ -15,6 +15,7 @@ use serde::Serialize;
 use tokio::task::JoinHandle;
 
 use crate::app::App;
+use crate::budget::SMALL;
 use crate::refusal::Refusal;
 use crate::resources::{AnswerBuffer, RequestResources, paid_by, until_sent};
 use crate::workers::Work;
@@ -91,8 +92,15 @@ impl Drop for Piece {
 impl LinesBody {
     fn begin(&mut self) {
         while self.begun < self.lines.n_pieces && self.pieces.len() < self.at_a_time {
+            let answer = self.app.answer_memory.share();
+            // The next one to be sent has the place of its request's answer. Those behind it are made ahead
+            // while there is memory, and else when it is their turn.
+            if !self.pieces.is_empty() && answer.grow(SMALL).is_err() {
+                break;
+            }
             let piece = make_piece(
                 Arc::clone(&self.app),
+                RequestResources::of_part(self.app.request_memory.share(), answer),
                 self.lines.node.clone(),
                 Arc::clone(&self.lines.answer),
                 self.begun,
@@ -105,12 +113,11 @@ impl LinesBody {
 
 async fn make_piece(
     app: Arc<App>,
+    resources: Arc<RequestResources>,
     node: String,
     answer: Arc<AnswerPiece>,
     idx: usize,
 ) -> Result<Bytes, Refusal> {
-    let resources =
-        RequestResources::of_part(app.request_memory.share(), app.answer_memory.share());
     let cancel = paid_by(&resources);
     let (of_job, cancel_of_job, app_of_job) =
         (Arc::clone(&resources), cancel.clone(), Arc::clone(&app));

@@ -20,6 +20,8 @@ pub(crate) struct RequestResources {
     pub(crate) request: Share,
     /// Memory for the answer, where that for the request is not enough.
     answer: Share,
+    /// Bytes of the answer that nobody pays for: there are no more of such answers than requests.
+    free: usize,
     /// Bytes of the copies and parts that the answer is made of.
     made_of: AtomicUsize,
     /// Why a part was refused, if one was.
@@ -35,19 +37,26 @@ pub(crate) struct AnswerMemoryError(pub(crate) BudgetError);
 impl RequestResources {
     /// Creates the resources of a request that has its place and no memory yet.
     pub(crate) fn new(request: Share, answer: Share, permit: InFlightPermit) -> Arc<Self> {
-        Self::with_permit(request, answer, Some(permit))
+        Self::with_permit(request, answer, SMALL, Some(permit))
     }
 
     /// Creates the resources of a part of an answer that is sent part by part, while its request has
-    /// its place.
+    /// its place. Nothing of a part is free for which something was paid ahead.
     pub(crate) fn of_part(request: Share, answer: Share) -> Arc<Self> {
-        Self::with_permit(request, answer, None)
+        let free = if answer.bytes() > 0 { 0 } else { SMALL };
+        Self::with_permit(request, answer, free, None)
     }
 
-    fn with_permit(request: Share, answer: Share, permit: Option<InFlightPermit>) -> Arc<Self> {
+    fn with_permit(
+        request: Share,
+        answer: Share,
+        free: usize,
+        permit: Option<InFlightPermit>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             request,
             answer,
+            free,
             made_of: AtomicUsize::new(0),
             refused: OnceLock::new(),
             _permit: permit,
@@ -81,7 +90,7 @@ impl RequestResources {
     /// Pays what is missing for so many bytes in all.
     fn pay(&self, all: usize) -> Result<(), BudgetError> {
         let more = all.saturating_sub(self.answer.bytes());
-        if all <= SMALL || more == 0 {
+        if all <= self.free || more == 0 {
             return Ok(());
         }
         self.answer.grow(more)
@@ -109,7 +118,7 @@ impl RequestResources {
     /// larger than what the body took: answers to writes never are, so that a write that was
     /// carried out is never refused.
     pub(crate) fn charge_answer(&self, bytes: usize) -> Result<(), AnswerMemoryError> {
-        if bytes <= SMALL || bytes <= self.request.bytes() {
+        if bytes <= self.free || bytes <= self.request.bytes() {
             self.request.shrink_to(bytes);
             self.answer.shrink_to(0);
             return Ok(());
@@ -182,7 +191,7 @@ impl io::Write for AnswerBuffer<'_> {
             let made_of = self.resources.made_of.load(Ordering::Relaxed);
             let total = made_of.saturating_add(capacity);
             let share = &self.resources.answer;
-            let more = match capacity > SMALL {
+            let more = match capacity > self.resources.free {
                 true => total.saturating_sub(share.bytes()),
                 false => 0,
             };
@@ -225,5 +234,30 @@ struct Sending {
 impl AsRef<[u8]> for Sending {
     fn as_ref(&self) -> &[u8] {
         &self.body
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::Budget;
+
+    #[test]
+    fn a_part_that_is_made_ahead_is_paid_for_until_it_is_sent() {
+        let budget = Budget::new(8 * SMALL);
+        let first = RequestResources::of_part(budget.share(), budget.share());
+        let ahead = budget.share();
+        ahead.grow(SMALL).unwrap();
+        let ahead = RequestResources::of_part(budget.share(), ahead);
+        for (resources, paid) in [(&first, 0), (&ahead, 102)] {
+            let line = resources.write(&"a".repeat(100)).unwrap().unwrap();
+            assert!(resources.reserve_part(1000));
+            resources.charge_answer(line.len()).unwrap();
+            assert_eq!(resources.answer.bytes(), paid);
+        }
+        let sent = until_sent(Bytes::new(), ahead);
+        assert_eq!(budget.held(), 102);
+        drop(sent);
+        assert_eq!(budget.held(), 0);
     }
 }

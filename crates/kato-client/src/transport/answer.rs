@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use http_body_util::BodyExt as _;
 use hyper::Response;
-use hyper::body::Incoming;
+use hyper::body::{Body, Bytes};
 use hyper::header::RETRY_AFTER;
 use hyper_util::client::legacy;
 use kato_advice::retry::retry_after;
@@ -139,13 +139,19 @@ fn interrupted(call: &Call, source: Box<dyn std::error::Error + Send + Sync>) ->
     Failure::new(Meaning::Doubtful, error)
 }
 
-/// Reads the whole answer, if it has no more bytes than it may.
-pub(crate) async fn read<T: DeserializeOwned>(
+/// Reads the whole answer, if it has no more bytes than it may. It has to come in time, of an answer in lines each
+/// part: `silence` from the one before.
+pub(crate) async fn read<T, B>(
     call: &Call,
-    mut response: Response<Incoming>,
+    mut response: Response<B>,
     max_bytes: usize,
-    until: Instant,
-) -> Result<Answer<T>, Failure> {
+    mut until: Instant,
+    silence: Duration,
+) -> Result<Answer<T>, Failure>
+where
+    T: DeserializeOwned,
+    B: Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Unpin,
+{
     let status = response.status().as_u16();
     let header = |name: &str| response.headers().get(name)?.to_str().ok();
     let replayed = header(IDEMPOTENCY_REPLAYED) == Some("true");
@@ -165,7 +171,13 @@ pub(crate) async fn read<T: DeserializeOwned>(
             Err(_) => Err(late(call)),
         };
         match chunk {
-            Ok(chunk) if body.len() + chunk.len() <= limit => body.extend_from_slice(&chunk),
+            Ok(chunk) if body.len() + chunk.len() <= limit => {
+                body.extend_from_slice(&chunk);
+                if call.has_lines {
+                    // How long all of them take depends on how many there are.
+                    until = Instant::now() + silence;
+                }
+            }
             // The status says all that matters: a refusal is one, whether or not its text is
             // complete.
             Ok(_) | Err(_) if status >= 400 => break,
@@ -358,6 +370,10 @@ fn missing_session(status: u16, detail: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    use hyper::body::Frame;
     use kato_advice::ErrorClass;
     use serde_json::json;
 
@@ -446,6 +462,57 @@ mod tests {
                     assert!(text.ends_with("this happened (SomeError)"), "{text}");
                 }
             }
+        }
+    }
+
+    /// An answer whose first part is there, and each other one when it is asked for a second time, or never.
+    struct InParts {
+        parts: Vec<&'static str>,
+        is_there: bool,
+        goes_on: bool,
+    }
+
+    impl Body for InParts {
+        type Data = Bytes;
+        type Error = std::io::Error;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
+            if !std::mem::replace(&mut self.is_there, false) {
+                self.is_there = self.goes_on;
+                if self.goes_on {
+                    cx.waker().wake_by_ref();
+                }
+                return Poll::Pending;
+            }
+            let part = self.parts.pop();
+            Poll::Ready(part.map(|part| Ok(Frame::data(Bytes::from_static(part.as_bytes())))))
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_in_lines_is_waited_for_from_one_to_the_next() {
+        let base = Address::parse("http://localhost:8000").unwrap();
+        let (kind, method) = (CallKind::Predictions, hyper::Method::POST);
+        let whole = Call::new(kind, method, &base, &["ask-batch"]);
+        let lines = whole.clone().lines();
+        let read = async |call: &Call, silence: u64, goes_on: bool| {
+            let body = InParts {
+                parts: vec!["3\n", "2\n", "1\n"],
+                is_there: true,
+                goes_on,
+            };
+            // It is over, but what is there is read.
+            let until = Instant::now() - Duration::from_secs(1);
+            let silence = Duration::from_secs(silence);
+            let read = read::<Value, _>(call, Response::new(body), 100, until, silence).await;
+            read.map(|answer| answer.value)
+        };
+        assert_eq!(read(&lines, 3600, true).await.unwrap(), json!([1, 2, 3]));
+        for late in [read(&lines, 0, false).await, read(&whole, 3600, true).await] {
+            assert!(late.unwrap_err().error.is_timeout());
         }
     }
 

@@ -6,8 +6,8 @@ use kato_columns::files::{ColumnList, ColumnSetWriter, ColumnWriter};
 use kato_columns::{CheckedBytes, DamageWatch};
 
 use super::CountsError;
-use super::small::is_narrow;
-use crate::trie::numbers::{Large, Numbers, Width};
+use super::small::are_mostly_ones;
+use crate::trie::numbers::{Large, Lines, Numbers, Step, Width};
 use crate::trie::sums::{SUMS_BYTES, WrittenSums};
 use crate::trie::{LaterColumns, Level};
 
@@ -60,6 +60,22 @@ pub(super) fn names_of_large(name: &str) -> [String; 3] {
     ["large_blocks", "large_places", "large"].map(|column| format!("{name}_{column}"))
 }
 
+/// Returns the name of the column of those numbers of another one that are not 1.
+pub(super) fn name_of_others(name: &str) -> String {
+    format!("{name}_others")
+}
+
+/// Returns how wide the steps are between the places where what continues n-grams of `n` symbols begins; `None`
+/// where each place has 4 bytes.
+pub(super) const fn step(n: usize) -> Option<Step> {
+    match n {
+        0 | 1 => None,
+        // Each is followed by some.
+        2 => Some(Step::Byte),
+        _ => Some(Step::Half),
+    }
+}
+
 /// Finds a column by its name.
 pub(super) type Find<'a> = dyn FnMut(&str) -> Result<CheckedBytes, CountsError> + 'a;
 
@@ -76,20 +92,21 @@ pub(super) fn small(
     find: &mut Find<'_>,
 ) -> Result<Numbers, CountsError> {
     let name = name_of(n, column);
-    let large = large(&name, find)?;
-    let width = match is_narrow(n) {
-        true => Width::Half(large, len),
-        false => Width::Byte(large),
-    };
+    if are_mostly_ones(n) {
+        let others = name_of_others(&name);
+        let large = large(&others, find)?;
+        return Ok(Numbers::ones(find(&name)?, len, find(&others)?, large));
+    }
+    let width = Width::Byte(large(&name, find)?);
     Ok(Numbers::from_file(find(&name)?, width))
 }
 
-/// Returns where what continues each n-gram of `n` symbols begins.
-pub(super) fn starts(n: usize, find: &mut Find<'_>) -> Result<Numbers, CountsError> {
+/// Returns where what continues each of `len` n-grams of `n` symbols begins, and where all of it ends.
+pub(super) fn starts(n: usize, len: usize, find: &mut Find<'_>) -> Result<Numbers, CountsError> {
     let name = name_of(n, "starts");
-    let width = match is_narrow(n) {
-        true => Width::Line(large(&name, find)?),
-        false => Width::Four,
+    let width = match step(n) {
+        Some(step) => Width::Lines(Lines::new(step, large(&name, find)?), len + 1),
+        None => Width::Four,
     };
     Ok(Numbers::from_file(find(&name)?, width))
 }
@@ -109,7 +126,7 @@ pub(super) fn level(
     let counts = small(n, "counts", symbols.len(), find)?;
     let (mut followers, mut continuations) = (Numbers::default(), Numbers::default());
     if !is_longest {
-        followers = starts(n, find)?;
+        followers = starts(n, symbols.len(), find)?;
         continuations = small(n, "continuations", symbols.len(), find)?;
     }
     Ok(Level::new(symbols, counts, continuations, followers))

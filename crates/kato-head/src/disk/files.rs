@@ -13,7 +13,7 @@ use crate::Counted;
 use crate::trie::Spectrum;
 
 /// The version of the format of counts that add to none. Those of earlier ones are written anew.
-pub(super) const FORMAT_VERSION: u64 = 4;
+pub(super) const FORMAT_VERSION: u64 = 5;
 
 /// The version of the format of counts that add to others.
 pub(super) const LATER_VERSION: u64 = 2;

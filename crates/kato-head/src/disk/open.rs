@@ -104,7 +104,7 @@ pub(super) fn open_counts(
     let trie = opened.trie(chain, options.order, purpose)?;
     let missing =
         missing(header).ok_or_else(|| CountsError::damaged(opened.dir(), "a name is none"))?;
-    let frozen = opened.into_frozen();
+    let frozen = opened.into_frozen(header.can_grow);
     if let Some(what) = frozen.damage.what() {
         let (dir, _) = &chain.units()[0];
         return Err(CountsError::damaged(dir, what));
@@ -138,7 +138,10 @@ pub(super) fn whole(
     let Ok(opened) = Opened::new(&chain) else {
         return Ok(None);
     };
-    match opened.into_frozen().check(&|| options.check().is_err()) {
+    match opened
+        .into_frozen(false)
+        .check(&|| options.check().is_err())
+    {
         Ok(()) => Ok(Some(chain)),
         Err(_) => options.check().map(|()| None),
     }
@@ -184,12 +187,13 @@ impl Opened {
         self.units.first().map_or(Path::new("head"), |(dir, _)| dir)
     }
 
-    fn into_frozen(self) -> Frozen {
+    fn into_frozen(self, has_plain_names: bool) -> Frozen {
         let units = self.units.into_iter();
         let columns = units.flat_map(|(_, columns)| columns.into_columns());
         Frozen {
             damage: self.damage,
             columns: columns.collect(),
+            has_plain_names,
         }
     }
 

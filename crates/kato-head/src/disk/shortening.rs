@@ -8,11 +8,11 @@ use kato_columns::DamageWatch;
 use kato_columns::map::Map;
 
 use super::CountsError;
-use super::columns::{Columns, name_of, starts};
+use super::columns::{Columns, name_of, small, starts};
 use super::scratch::{self, ScratchWriter};
-use super::small::{SmallWriter, is_narrow};
+use super::small::SmallWriter;
 use super::writing::Written;
-use crate::trie::numbers::{Numbers, Reader, half};
+use crate::trie::numbers::{Numbers, Reader};
 use crate::trie::{Spectrum, first_not_below};
 
 /// Stands for no n-gram.
@@ -39,14 +39,16 @@ impl Written {
         let order = self.ngrams.len();
         let n_counters = (sort_bytes / 4).max(1 << 16);
         let damage = DamageWatch::default();
-        let levels = (1..=order).map(|n| Ngrams::open(&self.columns, n, order, &damage));
+        let symbol_bytes = usize::from(self.symbol_bytes);
+        let open = |n| Ngrams::open(&self.columns, n, order, symbol_bytes, &damage);
+        let levels = (1..=order).map(open);
         let levels = levels.collect::<Result<Vec<_>, CountsError>>()?;
         let mut spectra = Vec::new();
         // The shortened n-gram of every one of the length before; those of one symbol have none.
         let mut shortened: Option<Map> = None;
         for depth in 1..order {
             let contexts = &levels[depth - 1];
-            let len = contexts.symbols.len() / usize::from(self.symbol_bytes);
+            let len = contexts.symbols.len() / symbol_bytes;
             let shortening = Shortening {
                 contexts,
                 ngrams: &levels[depth],
@@ -83,8 +85,9 @@ impl Written {
                 };
                 check()?;
                 counters = Counters::new(first..(first + n_counters).min(len));
+                let counts = levels[depth].counts.read();
                 for (place, &id) in map.as_chunks().0.iter().enumerate() {
-                    counters.count(levels[depth].is_counted(place), u32::from_le_bytes(id));
+                    counters.count(counts.get(place) > 0, u32::from_le_bytes(id));
                 }
             }
             column.end(&mut self.columns, &name)?;
@@ -101,10 +104,9 @@ impl Written {
 
 /// The n-grams of one length, as they were just written.
 struct Ngrams {
-    /// Read as they are, as the counts are: every n-gram is looked at.
+    /// Read as they are: every n-gram is looked at.
     symbols: Map,
-    counts: Map,
-    is_narrow: bool,
+    counts: Numbers,
     /// Where those begin that continue each; empty for the longest.
     starts: Numbers,
 }
@@ -114,28 +116,20 @@ impl Ngrams {
         columns: &Columns,
         n: usize,
         order: usize,
+        symbol_bytes: usize,
         damage: &DamageWatch,
     ) -> Result<Self, CountsError> {
-        let map = |column: &str| scratch::map(&columns.dir().join(name_of(n, column)));
-        let starts = match n == order {
-            true => Numbers::default(),
-            false => starts(n, &mut |name| columns.map(name, damage))?,
-        };
+        let symbols = scratch::map(&columns.dir().join(name_of(n, "symbols")))?;
+        let len = symbols.len() / symbol_bytes;
+        let mut find = |name: &str| columns.map(name, damage);
         Ok(Self {
-            symbols: map("symbols")?,
-            counts: map("counts")?,
-            is_narrow: is_narrow(n),
-            starts,
+            counts: small(n, "counts", len, &mut find)?,
+            starts: match n == order {
+                true => Numbers::default(),
+                false => starts(n, len, &mut find)?,
+            },
+            symbols,
         })
-    }
-
-    /// Returns whether an n-gram has a count.
-    #[inline]
-    fn is_counted(&self, place: usize) -> bool {
-        match self.is_narrow {
-            true => half(self.counts[place / 2], place) > 0,
-            false => self.counts[place] > 0,
-        }
     }
 }
 
@@ -163,11 +157,12 @@ impl Shortening<'_> {
             u32::from_le_bytes(bytes)
         };
         let range = |starts: Reader<'_>, place: usize| {
-            starts.get(place) as usize..starts.get(place + 1) as usize
+            let (start, end) = starts.pair(place);
+            start as usize..end as usize
         };
         let known = self.contexts.symbols.as_chunks::<WIDTH>().0;
         let asked = self.ngrams.symbols.as_chunks::<WIDTH>().0;
-        let starts = self.contexts.starts.read();
+        let (starts, counts) = (self.contexts.starts.read(), self.ngrams.counts.read());
         let starts_within = self.within.map(|within| within.starts.read());
         let shortened = self.shortened.map(|map| map.as_chunks::<4>().0);
         let within = |context: usize| match (starts_within, shortened) {
@@ -182,7 +177,6 @@ impl Shortening<'_> {
             false => NONE,
         };
         let n_contexts = known.len();
-        let mut start = 0;
         let mut block: [(Range<usize>, u32); BLOCK] = std::array::from_fn(|_| (0..0, NONE));
         for first in (0..n_contexts).step_by(BLOCK) {
             if first % CHECK_EVERY == 0 {
@@ -198,8 +192,7 @@ impl Shortening<'_> {
             for ((within, held), context) in block.iter().zip(contexts) {
                 // The symbol at the place at hand, which is behind all that are below what was asked for.
                 let (mut at, mut held) = (within.start, *held);
-                let ngrams = start..starts.get(context + 1) as usize;
-                start = ngrams.end;
+                let ngrams = range(starts, context);
                 for ngram in ngrams {
                     let wanted = symbol(asked, ngram);
                     if held < wanted && self.within.is_none() {
@@ -216,7 +209,7 @@ impl Shortening<'_> {
                     }
                     // Places have 32 bits.
                     let id = if held == wanted { at as u32 } else { NONE };
-                    each(self.ngrams.is_counted(ngram), id)?;
+                    each(counts.get(ngram) > 0, id)?;
                 }
             }
         }

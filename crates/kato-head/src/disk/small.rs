@@ -3,17 +3,12 @@
 use kato_columns::files::ColumnWriter;
 
 use super::CountsError;
-use super::columns::{Columns, names_of_large};
-use crate::trie::numbers::{LARGE, LARGE_BLOCK, LARGE_HALF, LINE_NUMBERS};
-
-/// Returns whether most n-grams of so many symbols are rare and few continue them, so that half a byte holds their
-/// counts, and a byte tells where what continues them begins.
-pub(super) const fn is_narrow(n: usize) -> bool {
-    n > 2
-}
+use super::columns::{Columns, name_of_others, names_of_large};
+use super::starts::Line;
+use crate::trie::numbers::{LARGE, LARGE_BLOCK, LARGE_HALF, ONES};
 
 /// The numbers of a column that do not fit there, and their places.
-struct LargeWriter {
+pub(super) struct LargeWriter {
     blocks: ColumnWriter,
     places: ColumnWriter,
     numbers: ColumnWriter,
@@ -23,7 +18,7 @@ struct LargeWriter {
 }
 
 impl LargeWriter {
-    fn create(columns: &Columns, name: &str) -> Result<Self, CountsError> {
+    pub(super) fn create(columns: &Columns, name: &str) -> Result<Self, CountsError> {
         let [blocks, places, numbers] = names_of_large(name);
         Ok(Self {
             blocks: columns.create(&blocks)?,
@@ -36,7 +31,7 @@ impl LargeWriter {
 
     /// Takes the next number of the column.
     #[inline]
-    fn push(&mut self, number: u32, is_large: bool) -> Result<(), CountsError> {
+    pub(super) fn push(&mut self, number: u32, is_large: bool) -> Result<(), CountsError> {
         let place = self.len % LARGE_BLOCK;
         self.len += 1;
         if place == 0 {
@@ -51,7 +46,7 @@ impl LargeWriter {
         Ok(())
     }
 
-    fn end(self, columns: &mut Columns, name: &str) -> Result<(), CountsError> {
+    pub(super) fn end(self, columns: &mut Columns, name: &str) -> Result<(), CountsError> {
         let [blocks, places, numbers] = names_of_large(name);
         columns.end(&blocks, self.blocks)?;
         columns.end(&places, self.places)?;
@@ -60,88 +55,107 @@ impl LargeWriter {
 }
 
 /// A column of counts.
-pub(super) struct SmallWriter {
-    small: ColumnWriter,
+pub(super) enum SmallWriter {
+    /// Bytes.
+    Bytes(ColumnWriter, LargeWriter),
+    /// Bits that say which are 1.
+    Ones(OnesWriter),
+}
+
+/// A column most of whose numbers are 1.
+pub(super) struct OnesWriter {
+    lines: ColumnWriter,
+    line: Line,
+    /// Those that are not 1: half a byte each, and the large ones.
+    others: ColumnWriter,
     large: LargeWriter,
-    is_narrow: bool,
     /// The lower half of a byte whose upper half is to come.
     half: u8,
 }
 
-impl SmallWriter {
-    /// Creates a column of n-grams of `n` symbols.
-    pub(super) fn create(columns: &Columns, n: usize, name: &str) -> Result<Self, CountsError> {
+impl OnesWriter {
+    fn create(columns: &Columns, name: &str) -> Result<Self, CountsError> {
+        let others = name_of_others(name);
         Ok(Self {
-            small: columns.create(name)?,
-            large: LargeWriter::create(columns, name)?,
-            is_narrow: is_narrow(n),
+            lines: columns.create(name)?,
+            line: Line::default(),
+            others: columns.create(&others)?,
+            large: LargeWriter::create(columns, &others)?,
             half: 0,
         })
     }
 
     #[inline]
-    pub(super) fn push(&mut self, number: u32) -> Result<(), CountsError> {
-        let largest = if self.is_narrow { LARGE_HALF } else { LARGE };
-        let small = u8::try_from(number).unwrap_or(largest).min(largest);
-        self.large.push(number, small == largest)?;
-        if !self.is_narrow {
-            self.small.push(&[small])?;
-        } else if self.large.len.is_multiple_of(2) {
-            self.small.push(&[small << 4 | self.half])?;
-        } else {
-            self.half = small;
+    fn push(&mut self, number: u32) -> Result<(), CountsError> {
+        if self.line.len == ONES {
+            self.lines.push(&self.line.bytes)?;
+            self.line.len = 0;
+        }
+        if self.line.len == 0 {
+            // There are fewer numbers than 2³².
+            self.line.begin(self.large.len as u32);
+        }
+        self.line.push(u8::from(number != 1), 1);
+        if number == 1 {
+            return Ok(());
+        }
+        let small = u8::try_from(number).unwrap_or(LARGE_HALF).min(LARGE_HALF);
+        self.large.push(number, small == LARGE_HALF)?;
+        match self.large.len.is_multiple_of(2) {
+            true => self.others.push(&[small << 4 | self.half])?,
+            false => self.half = small,
         }
         Ok(())
     }
 
-    /// Ends the column.
-    pub(super) fn end(mut self, columns: &mut Columns, name: &str) -> Result<(), CountsError> {
-        if self.is_narrow && !self.large.len.is_multiple_of(2) {
-            self.small.push(&[self.half])?;
+    fn end(mut self, columns: &mut Columns, name: &str) -> Result<(), CountsError> {
+        if self.line.len > 0 {
+            self.lines.push(&self.line.bytes)?;
         }
-        columns.end(name, self.small)?;
-        self.large.end(columns, name)
+        if !self.large.len.is_multiple_of(2) {
+            self.others.push(&[self.half])?;
+        }
+        let others = name_of_others(name);
+        columns.end(name, self.lines)?;
+        columns.end(&others, self.others)?;
+        self.large.end(columns, &others)
     }
 }
 
-/// A column of the places at which what continues each n-gram begins.
-pub(super) struct StartsWriter {
-    starts: ColumnWriter,
-    /// `None` where each has 4 bytes.
-    lines: Option<LargeWriter>,
-    /// The first number of the line at hand.
-    first: u32,
-}
-
-impl StartsWriter {
+impl SmallWriter {
     /// Creates a column of n-grams of `n` symbols.
     pub(super) fn create(columns: &Columns, n: usize, name: &str) -> Result<Self, CountsError> {
-        let large = || LargeWriter::create(columns, name);
-        Ok(Self {
-            starts: columns.create(name)?,
-            lines: is_narrow(n).then(large).transpose()?,
-            first: 0,
+        Ok(match are_mostly_ones(n) {
+            true => Self::Ones(OnesWriter::create(columns, name)?),
+            false => Self::Bytes(columns.create(name)?, LargeWriter::create(columns, name)?),
         })
     }
 
     #[inline]
-    pub(super) fn push(&mut self, start: u32) -> Result<(), CountsError> {
-        let Some(large) = &mut self.lines else {
-            return Ok(self.starts.push(&start.to_le_bytes())?);
-        };
-        if large.len.is_multiple_of(LINE_NUMBERS) {
-            self.first = start;
-            self.starts.push(&start.to_le_bytes())?;
+    pub(super) fn push(&mut self, number: u32) -> Result<(), CountsError> {
+        match self {
+            Self::Bytes(bytes, large) => {
+                let small = u8::try_from(number).unwrap_or(LARGE);
+                large.push(number, small == LARGE)?;
+                Ok(bytes.push(&[small])?)
+            }
+            Self::Ones(ones) => ones.push(number),
         }
-        // They ascend.
-        let more = u8::try_from(start - self.first).unwrap_or(LARGE);
-        large.push(start, more == LARGE)?;
-        Ok(self.starts.push(&[more])?)
     }
 
     /// Ends the column.
     pub(super) fn end(self, columns: &mut Columns, name: &str) -> Result<(), CountsError> {
-        columns.end(name, self.starts)?;
-        self.lines.map_or(Ok(()), |large| large.end(columns, name))
+        match self {
+            Self::Bytes(bytes, large) => {
+                columns.end(name, bytes)?;
+                large.end(columns, name)
+            }
+            Self::Ones(ones) => ones.end(columns, name),
+        }
     }
+}
+
+/// Returns whether most n-grams of so many symbols are rare, and few continue them.
+pub(super) const fn are_mostly_ones(n: usize) -> bool {
+    n > 2
 }

@@ -1,13 +1,15 @@
 //! The n-grams of one order: sorted columns, and what was added since they were sorted.
 
+mod counting;
+mod followers;
+
 use std::collections::HashMap;
 use std::ops::Range;
 
 use foldhash::fast::FixedState;
 
-use super::later::{Changes, Later};
-use super::numbers::{Numbers, Part, first_not_below};
-use super::sums::{self, BothSums};
+use super::later::Later;
+use super::numbers::Numbers;
 
 /// What was counted of one n-gram, which is known by its last symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -212,28 +214,17 @@ impl Level {
         if place + 1 >= self.starts.len() {
             return 0..0;
         }
-        let starts = self.starts.read();
-        starts.get(place) as usize..starts.get(place + 1) as usize
+        let (start, end) = self.starts.read().pair(place);
+        start as usize..end as usize
     }
 
     /// Returns how many followers each n-gram has in the columns of the next order.
     pub(crate) fn sealed_n_children(&self) -> impl Iterator<Item = u32> {
         let starts = self.starts.read();
-        let mut start = starts.get(0);
-        (1..self.starts.len()).map(move |place| {
-            let end = starts.get(place);
-            let n_children = end.wrapping_sub(start);
-            start = end;
-            n_children
+        (1..self.starts.len()).map(move |end| {
+            let (start, end) = starts.pair(end - 1);
+            end.wrapping_sub(start)
         })
-    }
-
-    /// Returns the place of a symbol in a sorted range, looking near its beginning first.
-    pub(crate) fn find_from(&self, range: Range<usize>, symbol: u32) -> Option<usize> {
-        let (start, end) = (range.start, range.end);
-        let symbols = self.symbols.read();
-        let place = start + first_not_below(range.len(), |at| symbols.get(start + at) < symbol);
-        (place < end && symbols.get(place) == symbol).then_some(place)
     }
 
     /// Returns the id of a follower of a context, whose sorted followers lie in `sealed`.
@@ -278,15 +269,6 @@ impl Level {
         self.later.iter().find_map(|later| later.ngram(id))
     }
 
-    /// Returns counts and continuations of a range; the latter are 0 where there are none.
-    fn parts(&self, sealed: Range<usize>) -> (Part<'_>, Part<'_>) {
-        let continuations = match sealed.end <= self.continuations.len() {
-            true => self.continuations.part(sealed.clone()),
-            false => Part::Owned(&[]),
-        };
-        (self.counts.part(sealed), continuations)
-    }
-
     /// Returns count and continuation where they are others than when the n-gram was new.
     fn changed_counts(&self, id: u32) -> Option<(u32, u32)> {
         let learned = match self.changed.is_empty() {
@@ -309,206 +291,5 @@ impl Level {
                 .of_later(id)
                 .map_or((0, 0), |ngram| (ngram.count, ngram.continuation)),
         }
-    }
-
-    /// Returns what tells the changed counts of a range of the columns, whose ids are asked for in order;
-    /// `None` where nothing is changed.
-    fn changes(
-        &self,
-        sealed: Range<usize>,
-    ) -> Option<impl FnMut(u32) -> Option<(u32, u32)> + use<'_>> {
-        let units = self.later.iter().rev();
-        let mut units: Vec<Changes<'_>> =
-            units.filter_map(|later| later.changes(&sealed)).collect();
-        let is_changed = !self.changed.is_empty() || !units.is_empty();
-        let of = move |id: u32| {
-            let learned = self.changed.get(&id).copied();
-            learned.or_else(|| units.iter_mut().find_map(|changes| changes.of(id)))
-        };
-        is_changed.then_some(of)
-    }
-
-    /// Adds up the followers of a context, whose sorted followers lie in `sealed`.
-    pub(super) fn sums(&self, sealed: Range<usize>, context: u32) -> BothSums {
-        let mut sums = BothSums::default();
-        let is_all = self.later.is_empty() && self.added.is_empty() && self.changed.is_empty();
-        if is_all {
-            let len = sealed.len();
-            let (counts, continuations) = self.parts(sealed);
-            for at in 0..len {
-                sums::add(&mut sums, counts.get(at), continuations.get(at));
-            }
-        } else {
-            self.each(sealed, context, |_, ngram| {
-                sums::add(&mut sums, ngram.count, ngram.continuation);
-            });
-        }
-        sums
-    }
-
-    /// Calls a function with the id and the counts of every follower of a context: the sorted
-    /// ones, then the others from the latest to the earliest.
-    pub(super) fn each(
-        &self,
-        sealed: Range<usize>,
-        context: u32,
-        mut each: impl FnMut(u32, NgramCounts),
-    ) {
-        let (start, len) = (sealed.start, sealed.len());
-        let symbols = self.symbols.part(sealed.clone());
-        let mut changed_counts = self.changes(sealed.clone());
-        let (counts, continuations) = self.parts(sealed);
-        for at in 0..len {
-            let id = (start + at) as u32;
-            let (count, continuation) = match changed_counts.as_mut().and_then(|of| of(id)) {
-                Some(changed) => changed,
-                None => (counts.get(at), continuations.get(at)),
-            };
-            let ngram = NgramCounts {
-                symbol: symbols.get(at),
-                count,
-                continuation,
-            };
-            each(id, ngram);
-        }
-        self.each_later(context, &mut each);
-        if self.added.is_empty() {
-            return;
-        }
-        let first = self.n_written() as u32;
-        let mut next = self.latest.get(&context).copied();
-        while let Some(place) = next {
-            let added = &self.added[place as usize];
-            each(first + place, added.ngram);
-            next = Some(added.previous).filter(|&previous| previous != Self::NONE);
-        }
-    }
-
-    /// Calls a function with the id and the counts of the followers of a context that are new in a unit.
-    fn each_later(&self, context: u32, each: &mut impl FnMut(u32, NgramCounts)) {
-        for later in &self.later {
-            later.each(context, |id, ngram| {
-                let (count, continuation) = self
-                    .changed_counts(id)
-                    .unwrap_or((ngram.count, ngram.continuation));
-                let ngram = NgramCounts {
-                    count,
-                    continuation,
-                    ..ngram
-                };
-                each(id, ngram);
-            });
-        }
-    }
-
-    /// Calls a function with the place and the counts of those of some symbols that follow a context.
-    /// The symbols ascend.
-    pub(super) fn each_among(
-        &self,
-        sealed: Range<usize>,
-        context: u32,
-        symbols: &[u32],
-        mut each: impl FnMut(usize, NgramCounts),
-    ) {
-        let (mut place, mut from) = (0, 0);
-        let (start, len) = (sealed.start, sealed.len());
-        let held = self.symbols.part(sealed.clone());
-        let mut changed_counts = self.changes(sealed.clone());
-        let (counts, continuations) = self.parts(sealed);
-        // From whichever of the two is behind, past all that the other lacks.
-        while place < symbols.len() && from < len {
-            let symbol = symbols[place];
-            let at_number = symbol as usize;
-            if start == 0 && (from..len).contains(&at_number) && held.get(at_number) == symbol {
-                // As most of the shortest n-grams.
-                from = at_number;
-            } else {
-                from += first_not_below(len - from, |at| held.get(from + at) < symbol);
-            }
-            if from == len {
-                break;
-            }
-            let found = held.get(from);
-            if found == symbol {
-                let id = (start + from) as u32;
-                let changed = changed_counts.as_mut().and_then(|of| of(id));
-                let (count, continuation) =
-                    changed.unwrap_or_else(|| (counts.get(from), continuations.get(from)));
-                let ngram = NgramCounts {
-                    symbol,
-                    count,
-                    continuation,
-                };
-                each(place, ngram);
-                (place, from) = (place + 1, from + 1);
-            } else {
-                place += first_not_below(symbols.len() - place, |at| symbols[place + at] < found);
-            }
-        }
-        self.each_later(context, &mut |_, ngram| {
-            if let Ok(place) = symbols.binary_search(&ngram.symbol) {
-                each(place, ngram);
-            }
-        });
-        if self.added.is_empty() {
-            return;
-        }
-        let mut next = self.latest.get(&context).copied();
-        while let Some(at) = next {
-            let added = &self.added[at as usize];
-            if let Ok(place) = symbols.binary_search(&added.ngram.symbol) {
-                each(place, added.ngram);
-            }
-            next = Some(added.previous).filter(|&previous| previous != Self::NONE);
-        }
-    }
-
-    /// Adds an n-gram that is not there, without a count, and returns its id.
-    pub(super) fn add(&mut self, context: u32, symbol: u32) -> u32 {
-        let id = self.len() as u32;
-        let place = self.added.len() as u32;
-        let previous = self.latest.insert(context, place).unwrap_or(Self::NONE);
-        self.added_ids.insert((context, symbol), id);
-        self.added.push(Added {
-            ngram: NgramCounts {
-                symbol,
-                count: 0,
-                continuation: 0,
-            },
-            previous,
-        });
-        id
-    }
-
-    /// Adds occurrences, and returns how many there were before.
-    pub(super) fn add_count(&mut self, id: u32, times: u32) -> u32 {
-        let place = id as usize;
-        if let Some(added) = place.checked_sub(self.n_written()) {
-            let count = &mut self.added[added].ngram.count;
-            return std::mem::replace(count, count.saturating_add(times));
-        }
-        let (before, continuation) = self.written_counts_of(id);
-        let after = before.saturating_add(times);
-        match self.counts.owned().filter(|_| self.later.is_empty()) {
-            Some(counts) => counts[place] = after,
-            None => drop(self.changed.insert(id, (after, continuation))),
-        }
-        before
-    }
-
-    /// Adds a symbol to the left, and returns how many there were before.
-    pub(super) fn add_continuation(&mut self, id: u32) -> u32 {
-        let place = id as usize;
-        if let Some(added) = place.checked_sub(self.n_written()) {
-            let continuation = &mut self.added[added].ngram.continuation;
-            return std::mem::replace(continuation, continuation.saturating_add(1));
-        }
-        let (count, before) = self.written_counts_of(id);
-        let after = before.saturating_add(1);
-        match self.continuations.owned().filter(|_| self.later.is_empty()) {
-            Some(continuations) => continuations[place] = after,
-            None => drop(self.changed.insert(id, (count, after))),
-        }
-        before
     }
 }

@@ -1,11 +1,13 @@
 //! Columns of numbers, in memory or in files that are read where they lie.
 
 mod large;
+mod lines;
 mod part;
 
 use kato_columns::{CheckedBytes, View};
 
 pub(crate) use self::large::{LARGE_BLOCK, Large};
+pub(crate) use self::lines::{LINE_BYTES, Lines, ONES, Ones, Step};
 pub(crate) use self::part::Part;
 
 /// The byte that says that a number stands among the large ones.
@@ -13,12 +15,6 @@ pub(crate) const LARGE: u8 = u8::MAX;
 
 /// The half of a byte that says so.
 pub(crate) const LARGE_HALF: u8 = 15;
-
-/// Numbers of a line.
-pub(crate) const LINE_NUMBERS: usize = 28;
-
-/// Bytes of a line: what it holds is fetched at once.
-const LINE_BYTES: usize = 4 + LINE_NUMBERS;
 
 /// A column of numbers.
 #[derive(Debug)]
@@ -40,11 +36,12 @@ pub(crate) struct Frozen {
 pub(crate) enum Width {
     /// A byte, or [`LARGE`] for those that stand among the large ones.
     Byte(Large),
-    /// Half a byte, the lower one first, or [`LARGE_HALF`]; so many numbers.
-    Half(Large, usize),
-    /// Lines of [`LINE_NUMBERS`] that ascend: the first one with 4 bytes, then of each how much more it is with
-    /// a byte, or [`LARGE`].
-    Line(Large),
+    /// Half a byte, the lower one first, or [`LARGE_HALF`].
+    Half(Large),
+    /// Lines of so many numbers most of which are 1.
+    Ones(Ones, usize),
+    /// Lines of so many numbers that ascend.
+    Lines(Lines, usize),
     /// 2 bytes.
     Two,
     /// 4 bytes.
@@ -60,19 +57,19 @@ impl Default for Numbers {
 impl Numbers {
     /// Joins the bytes of a file and their width.
     pub(crate) fn from_file(bytes: CheckedBytes, width: Width) -> Self {
-        let len = match width {
-            Width::Byte(_) => bytes.len(),
-            Width::Half(_, len) if len.div_ceil(2) == bytes.len() => len,
-            // It does not fit what it is of.
-            Width::Half(..) => bytes.len() * 2,
-            Width::Line(_) => {
-                let rest = (bytes.len() % LINE_BYTES).saturating_sub(4);
-                bytes.len() / LINE_BYTES * LINE_NUMBERS + rest
-            }
-            Width::Two => bytes.len() / 2,
-            Width::Four => bytes.len() / 4,
-        };
-        Self::Frozen(Frozen { bytes, width, len })
+        Self::Frozen(Frozen::new(bytes, width))
+    }
+
+    /// Joins the bytes of a file that says which of so many numbers are 1, and those of the others with the large
+    /// ones of these.
+    pub(crate) fn ones(
+        bytes: CheckedBytes,
+        len: usize,
+        others: CheckedBytes,
+        large: Large,
+    ) -> Self {
+        let others = Frozen::new(others, Width::Half(large));
+        Self::from_file(bytes, Width::Ones(Ones::new(others), len))
     }
 
     #[inline]
@@ -115,16 +112,43 @@ impl Numbers {
     pub(super) fn heap_bytes(&self) -> usize {
         match self {
             Self::Owned(numbers) => numbers.capacity() * 4,
-            Self::Frozen(frozen) => {
-                let large = match &frozen.width {
-                    Width::Byte(large) | Width::Half(large, _) | Width::Line(large) => {
-                        large.heap_bytes()
-                    }
-                    Width::Two | Width::Four => 0,
-                };
-                frozen.bytes.heap_bytes() + large
-            }
+            Self::Frozen(frozen) => frozen.heap_bytes(),
         }
+    }
+}
+
+impl Frozen {
+    fn new(bytes: CheckedBytes, width: Width) -> Self {
+        // Lines that are not as many as the numbers need do not fit what they are of.
+        let fitting = |len: usize, needed: usize| match needed == bytes.len() {
+            true => len,
+            false => 0,
+        };
+        let len = match &width {
+            Width::Byte(_) => bytes.len(),
+            Width::Half(_) => bytes.len() * 2,
+            Width::Ones(_, len) => fitting(*len, len.div_ceil(ONES) * LINE_BYTES),
+            Width::Lines(lines, len) => fitting(*len, lines.bytes_of(*len)),
+            Width::Two => bytes.len() / 2,
+            Width::Four => bytes.len() / 4,
+        };
+        Self { bytes, width, len }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let beside = match &self.width {
+            Width::Byte(large) | Width::Half(large) => large.heap_bytes(),
+            Width::Ones(ones, _) => ones.heap_bytes(),
+            Width::Lines(lines, _) => lines.heap_bytes(),
+            Width::Two | Width::Four => 0,
+        };
+        self.bytes.heap_bytes() + beside
+    }
+
+    /// Returns a number; 0 beyond the end, and where a file is damaged.
+    #[inline]
+    fn get(&self, place: usize) -> u32 {
+        Reader::Frozen(self, self.bytes.view()).get(place)
     }
 }
 
@@ -145,19 +169,23 @@ impl Reader<'_> {
                 Width::Two => u32::from(u16::from_le_bytes(view.array(place.wrapping_mul(2)))),
                 Width::Four => view.u32(place),
                 Width::Byte(large) => large.of_byte(view.array::<1>(place)[0], place),
-                Width::Half(large, _) => large.of_half(view.array::<1>(place / 2)[0], place),
-                Width::Line(large) => {
-                    let (line, at) = (place / LINE_NUMBERS, place % LINE_NUMBERS);
-                    let start = line.wrapping_mul(LINE_BYTES);
-                    match view.array::<1>(start.wrapping_add(4 + at))[0] {
-                        LARGE => large.get(place),
-                        more => {
-                            let first = u32::from_le_bytes(view.array(start));
-                            first.wrapping_add(more.into())
-                        }
-                    }
-                }
+                Width::Half(large) => large.of_half(view.array::<1>(place / 2)[0], place),
+                Width::Ones(..) | Width::Lines(..) if place >= frozen.len => 0,
+                Width::Ones(ones, _) => ones.get(view, place),
+                Width::Lines(lines, _) => lines.get(view, place),
             },
+        }
+    }
+
+    /// Returns a number and the next one, as of [`get`](Self::get).
+    #[inline]
+    pub(crate) fn pair(self, place: usize) -> (u32, u32) {
+        match self {
+            Self::Frozen(frozen, view) if place + 1 < frozen.len => match &frozen.width {
+                Width::Lines(lines, _) => lines.pair(view, place),
+                _ => (self.get(place), self.get(place + 1)),
+            },
+            _ => (self.get(place), self.get(place + 1)),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Windows packed into numbers that order as the windows do.
 
+use super::sorting;
+
 /// How the windows of a corpus are packed.
 ///
 /// From the highest bit down: the symbols, each one more than it is, so that the end of a window comes before all of
@@ -178,7 +180,7 @@ impl Windows {
 
     /// Sorts the windows.
     pub(crate) fn sort(&mut self) {
-        self.packed.sort_unstable();
+        sorting::sort(&mut self.packed);
     }
 
     /// Returns the next one of the sorted windows from a place on, which moves behind it, and how often it was

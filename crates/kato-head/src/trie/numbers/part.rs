@@ -1,6 +1,7 @@
 //! Ranges of columns.
 
-use super::{Large, Numbers, Reader, Width, first_at_least};
+use super::lines::words;
+use super::{LINE_BYTES, Large, Numbers, ONES, Ones, Reader, Width, first_at_least};
 
 /// Bytes of a file up to which a range is looked at as one.
 const MOST_PART_BYTES: usize = 1 << 16;
@@ -11,8 +12,8 @@ pub(crate) enum Part<'a> {
     Owned(&'a [u32]),
     /// The large ones are found by the place of the range.
     Byte(&'a [u8], &'a Large, usize),
-    /// As well, and so many numbers.
-    Half(&'a [u8], &'a Large, usize, usize),
+    /// The lines that hold the range, which begins at this place and has so many numbers.
+    Ones(&'a [[u8; LINE_BYTES]], &'a Ones, usize, usize),
     Two(&'a [[u8; 2]]),
     Four(&'a [[u8; 4]]),
     /// Too long: from this place on, so many.
@@ -36,11 +37,16 @@ impl Numbers {
         let bytes = |width: usize| view.slice(start.saturating_mul(width), len * width);
         match &frozen.width {
             Width::Byte(large) => Part::Byte(bytes(1), large, start),
-            Width::Half(large, _) => {
-                let (first, end) = (start / 2, (start + len).div_ceil(2));
-                Part::Half(view.slice(first, end - first), large, start, len)
+            Width::Ones(ones, n) => {
+                let len = len.min(n.saturating_sub(start));
+                let (first, end) = (start / ONES, (start + len).div_ceil(ONES));
+                let lines = (end.saturating_sub(first)) * LINE_BYTES;
+                let lines = view.slice(first * LINE_BYTES, lines);
+                Part::Ones(lines.as_chunks().0, ones, start, len)
             }
-            Width::Line(_) => Part::Each(Reader::Frozen(frozen, view), start, len),
+            Width::Half(_) | Width::Lines(..) => {
+                Part::Each(Reader::Frozen(frozen, view), start, len)
+            }
             Width::Two => Part::Two(bytes(2).as_chunks().0),
             Width::Four => Part::Four(bytes(4).as_chunks().0),
         }
@@ -61,7 +67,7 @@ impl Part<'_> {
                 let is_below = |n: &[u8; 4]| u32::from_le_bytes(*n) < number;
                 (numbers.partition_point(is_below), numbers.len())
             }
-            Self::Byte(..) | Self::Half(..) | Self::Each(..) => {
+            Self::Byte(..) | Self::Ones(..) | Self::Each(..) => {
                 let len = self.len();
                 (first_at_least(len, |at| self.get(at) < number), len)
             }
@@ -75,7 +81,7 @@ impl Part<'_> {
             Self::Byte(bytes, ..) => bytes.len(),
             Self::Two(numbers) => numbers.len(),
             Self::Four(numbers) => numbers.len(),
-            Self::Half(_, _, _, len) | Self::Each(_, _, len) => len,
+            Self::Ones(_, _, _, len) | Self::Each(_, _, len) => len,
         }
     }
 
@@ -87,12 +93,12 @@ impl Part<'_> {
             Self::Byte(bytes, large, start) => {
                 large.of_byte(bytes.get(at).copied().unwrap_or(0), start + at)
             }
-            Self::Half(bytes, large, start, len) if at < len => {
+            Self::Ones(lines, ones, start, len) if at < len => {
                 let place = start + at;
-                let byte = bytes.get(place / 2 - start / 2).copied().unwrap_or(0);
-                large.of_half(byte, place)
+                let line = lines.get(place / ONES - start / ONES);
+                line.map_or(0, |line| ones.of_line(&words(line), place % ONES))
             }
-            Self::Half(..) => 0,
+            Self::Ones(..) => 0,
             Self::Two(numbers) => {
                 u16::from_le_bytes(numbers.get(at).copied().unwrap_or_default()).into()
             }

@@ -121,7 +121,7 @@ fn what_an_older_version_wrote_is_written_again() {
     kb.build(0);
     let path = counts_of(&kb).join("HEAD");
     let body = read_sealed(&path).unwrap().unwrap();
-    let older = body.replace("\"format_version\": 4", "\"format_version\": 1");
+    let older = body.replace("\"format_version\": 5", "\"format_version\": 4");
     assert_ne!(older, body);
     fs::remove_file(&path).unwrap();
     write_sealed(&path, &older).unwrap();

@@ -69,7 +69,7 @@ fn the_document_describes_every_byte() {
     for column in [
         "1.counts_large",
         "1.summed",
-        "3.counts_large",
+        "3.counts_others_large",
         "3.starts_large",
     ] {
         assert!(!counts.columns[column].is_empty(), "{column}");
@@ -83,7 +83,7 @@ impl Counts {
         let (body, trailer) = text.trim_end().rsplit_once('\n').unwrap();
         assert_eq!(trailer, format!("crc32 {:08x}", crc32(body.as_bytes())));
         let header: Value = serde_json::from_str(body).unwrap();
-        assert_eq!(header["format_version"], 4);
+        assert_eq!(header["format_version"], 5);
         assert_eq!(
             header["content"].as_str(),
             dir.file_name().unwrap().to_str()
@@ -136,47 +136,91 @@ impl Counts {
 
     fn small(&self, n: usize, column: &str, len: usize) -> Vec<u64> {
         let column = format!("{n}.{column}");
-        let mut large = self.large(&column, len);
         let bytes = &self.columns[&column];
-        let (mut numbers, largest) = match n > 2 {
-            false => (bytes.clone(), 255),
-            true => {
-                let halves = bytes.iter().flat_map(|&byte| [byte & 15, byte >> 4]);
-                (halves.collect(), 15)
+        if n <= 2 {
+            assert_eq!(bytes.len(), len);
+            return self.with_large(&column, bytes, 255);
+        }
+        let lines = self.lines(&column);
+        assert_eq!(lines.len(), len.div_ceil(224));
+        let others = format!("{column}_others");
+        let halves = self.columns[&others].iter();
+        let mut halves: Vec<u8> = halves.flat_map(|byte| [byte & 15, byte >> 4]).collect();
+        let mut numbers = Vec::new();
+        let mut n_others = 0;
+        for (first, rest) in lines {
+            assert_eq!(first, n_others);
+            for place in 0..224 {
+                let is_other = rest[place / 8] >> (place % 8) & 1 == 1;
+                n_others += u64::from(is_other);
+                numbers.push(is_other);
             }
+        }
+        assert!(numbers.drain(len..).all(|is_other| !is_other));
+        let n_others = n_others as usize;
+        assert_eq!(halves.len(), n_others.next_multiple_of(2));
+        assert!(halves.drain(n_others..).all(|rest| rest == 0));
+        let mut of_others = self.with_large(&others, &halves, 15).into_iter();
+        let number = |is_other: bool| match is_other {
+            true => of_others.next().unwrap(),
+            false => 1,
         };
-        assert_eq!(numbers.len().next_multiple_of(2), len.next_multiple_of(2));
-        assert!(numbers.drain(len..).all(|rest| rest == 0));
-        let numbers = numbers.into_iter().enumerate();
-        let number = |(place, small): (usize, u8)| match small == largest {
+        numbers.into_iter().map(number).collect()
+    }
+
+    /// Returns the numbers of a column, of which `largest` stands for large ones.
+    fn with_large(&self, column: &str, numbers: &[u8], largest: u8) -> Vec<u64> {
+        let mut large = self.large(column, numbers.len());
+        let number = |(place, &small): (usize, &u8)| match small == largest {
             true => large.remove(&place).unwrap(),
             false => small.into(),
         };
-        let numbers = numbers.map(number).collect();
+        let numbers = numbers.iter().enumerate().map(number).collect();
         assert!(large.is_empty());
         numbers
     }
 
-    fn starts(&self, n: usize) -> Vec<u64> {
+    /// Returns the number and the other bytes of each line.
+    fn lines(&self, column: &str) -> Vec<(u64, &[u8])> {
+        let lines = self.columns[column].chunks(32);
+        let line = lines.map(|line| {
+            assert_eq!(line.len(), 32);
+            (numbers(&line[..4], 4)[0], &line[4..])
+        });
+        line.collect()
+    }
+
+    /// Returns where those begin that continue each of `len` n-grams, and where all end.
+    fn starts(&self, n: usize, len: usize) -> Vec<u64> {
         let column = format!("{n}.starts");
-        if n <= 2 {
+        if n == 1 {
             return self.numbers(&column, 4);
         }
-        let lines = &self.columns[&column];
-        let len = lines.len() - 4 * lines.len().div_ceil(32);
+        let (of_line, largest) = if n == 2 { (28, 255) } else { (56, 15) };
+        let lines = self.lines(&column);
+        assert_eq!(lines.len(), (len + 1).div_ceil(of_line));
         let mut large = self.large(&column, len);
-        let mut starts = Vec::new();
-        for line in lines.chunks(32) {
-            let first = numbers(&line[..4], 4)[0];
-            assert_eq!(line[4], 0);
-            for &more in &line[4..] {
-                starts.push(match more {
-                    255 => large.remove(&starts.len()).unwrap(),
-                    more => first + u64::from(more),
+        let mut starts = vec![0];
+        for (line, (first, rest)) in lines.into_iter().enumerate() {
+            assert_eq!(starts[line * of_line], first);
+            let steps: Vec<u8> = match n {
+                2 => rest.to_vec(),
+                _ => rest
+                    .iter()
+                    .flat_map(|byte| [byte & 15, byte >> 4])
+                    .collect(),
+            };
+            for step in steps {
+                let place = starts.len() - 1;
+                starts.push(match step == largest {
+                    true => large.remove(&place).unwrap(),
+                    false => starts[place] + u64::from(step),
                 });
             }
         }
         assert!(large.is_empty());
+        let end = starts[len];
+        assert!(starts.drain(len + 1..).all(|rest| rest == end));
         starts
     }
 
@@ -201,7 +245,7 @@ impl Counts {
             let last = self.numbers(&format!("{n}.symbols"), symbol_bytes);
             let starts = match n {
                 1 => vec![0, last.len() as u64],
-                _ => self.starts(n - 1),
+                _ => self.starts(n - 1, shorter.len()),
             };
             assert_eq!(starts.len(), shorter.len() + 1);
             assert_eq!(*starts.last().unwrap(), last.len() as u64);
