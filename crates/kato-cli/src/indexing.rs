@@ -34,6 +34,7 @@ pub(crate) fn keep(
     options: BuildOptions,
 ) -> Result<Option<BuildReport>, IndexFileError> {
     if !policy.is_due(store) {
+        kato_prediction::disk::keep_deleted(store);
         return Ok(None);
     }
     let progress = BuildProgress::default();
