@@ -18,7 +18,7 @@ use criterion::{
 use kato_benches::Knowledge;
 use kato_engine::Engine;
 use kato_model::Event;
-use kato_prediction::disk::{self, CountsOptions};
+use kato_prediction::disk::{self, BuildOptions};
 use kato_prediction::{PatternIndex, PredictionConfig};
 use kato_store::EmbeddedStore;
 use kato_tokenizer::{Tokenizer, gpt2};
@@ -35,11 +35,11 @@ fn index(c: &mut Criterion) {
     group.bench_function("write", |b| {
         b.iter_batched(
             || drop(std::fs::remove_dir_all(knowledge.kb().join("index"))),
-            |()| disk::build(&store, &CountsOptions::default()).expect("the disk has room"),
+            |()| disk::build(&store, &BuildOptions::default()).expect("the disk has room"),
             BatchSize::PerIteration,
         );
     });
-    disk::build(&store, &CountsOptions::default()).expect("the disk has room");
+    disk::build(&store, &BuildOptions::default()).expect("the disk has room");
     let found = disk::open(&store)
         .expect("it can be read")
         .expect("written");

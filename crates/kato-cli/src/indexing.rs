@@ -10,7 +10,7 @@ use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use kato::head::disk::{self as head, CountsError};
 use kato_prediction::Cancel;
 use kato_prediction::disk::{
-    CountsOptions, BuildProgress, CountsReport, IndexFileError, IndexPolicy,
+    BuildOptions, BuildProgress, BuildReport, IndexFileError, IndexPolicy,
 };
 use kato_store::EmbeddedStore;
 use serde::Serialize;
@@ -31,9 +31,10 @@ const TICK: Duration = Duration::from_millis(100);
 pub(crate) fn keep(
     store: &EmbeddedStore,
     policy: IndexPolicy,
-    options: CountsOptions,
-) -> Result<Option<CountsReport>, IndexFileError> {
+    options: BuildOptions,
+) -> Result<Option<BuildReport>, IndexFileError> {
     if !policy.is_due(store) {
+        kato_prediction::disk::keep_deleted(store);
         return Ok(None);
     }
     let progress = BuildProgress::default();
@@ -119,7 +120,7 @@ pub(crate) fn keep_head(
 pub(crate) fn after(kb: &Path) -> Option<Value> {
     // What cannot be opened now will be told to who asks it.
     let store = EmbeddedStore::open_read_only(kb).ok()?;
-    match keep(&store, IndexPolicy::Auto, CountsOptions::default()) {
+    match keep(&store, IndexPolicy::Auto, BuildOptions::default()) {
         Ok(report) => Some(to_json(&report?)),
         Err(error) => {
             warn("the index was", error);
@@ -135,7 +136,7 @@ pub(crate) fn warn(what: &str, error: impl Into<anyhow::Error>) {
 }
 
 /// Returns what was built, for machines.
-pub(crate) fn to_json(report: &CountsReport) -> Value {
+pub(crate) fn to_json(report: &BuildReport) -> Value {
     json!({
         "patterns": report.patterns,
         "bytes": report.bytes,

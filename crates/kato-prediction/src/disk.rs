@@ -34,7 +34,7 @@
 //!
 //! * [`StoreIndex`] has a [`FrozenIndex`] for every node; [`StoreIndex::check`] reads all of it.
 //! * [`keep`] builds it where that is worth it: [`IndexPolicy`] says where, and [`expected_bytes`] how large it
-//!   will be.
+//!   will be. [`keep_deleted`] keeps what was deleted of it.
 //! * [`find`] also tells of damage, for those who serve; [`remove_stale`] removes what is of no use.
 //! * [`BuildOptions`] has the memory that building may take, and what ends it, [`BuildReport`] what
 //!   came of it.
@@ -50,9 +50,11 @@ mod error;
 mod files;
 mod open;
 mod policy;
+mod taken;
 mod writing;
 
 pub use error::IndexFileError;
 pub use open::{FoundIndex, StoreIndex, find, open};
 pub use policy::{IndexPolicy, LOADED_PATTERNS, expected_bytes, keep, spare};
+pub use taken::keep_deleted;
 pub use writing::{BuildOptions, BuildProgress, BuildReport, build, remove_stale};

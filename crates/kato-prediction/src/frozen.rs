@@ -23,6 +23,7 @@ mod lists;
 mod numbers;
 mod packed;
 mod signature;
+mod taken;
 mod units;
 
 pub use index::FrozenIndex;
@@ -39,6 +40,7 @@ pub(crate) use numbers::NumberPacker;
 #[cfg(feature = "disk")]
 pub(crate) use packed::{pack, rank_bytes};
 pub use signature::{LONGEST_SIGNED, LONGEST_UNSIGNED_LIST, SignatureShape};
+pub(crate) use taken::Taken;
 
 /// Returns bytes with the checksums that they have.
 #[cfg(test)]

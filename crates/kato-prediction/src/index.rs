@@ -121,13 +121,16 @@ impl PatternIndex {
     /// [`read_checked`](Self::read_checked).
     #[must_use]
     pub fn over(frozen: Arc<FrozenIndex>) -> Self {
+        let taken = frozen.taken().cloned().unwrap_or_default();
+        let purged: HashSet<u32> = taken.patterns.iter().map(|(rank, _)| *rank).collect();
         Self {
             symbols: Symbols::over(Arc::clone(&frozen)),
+            hidden: Hidden::of(&taken, purged.clone()),
             base: Some(Base {
                 frozen,
                 threads: Threads::default(),
                 learns: HashMap::default(),
-                purged: HashSet::default(),
+                purged,
                 near: Vec::new(),
             }),
             ..Self::default()

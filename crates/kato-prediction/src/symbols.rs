@@ -58,7 +58,7 @@ pub(crate) struct Symbols {
 }
 
 /// The counts of a symbol.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct SymbolCount {
     /// Distinct patterns that hold it (KATO's `pattern_member_frequency`).
     pub(crate) n_patterns: u32,
@@ -83,13 +83,31 @@ impl SymbolCount {
 }
 
 impl Symbols {
-    /// Creates a table whose first symbols are those of an index.
+    /// Creates a table whose first symbols are those of an index, without what was taken back of it.
     pub(crate) fn over(base: Arc<FrozenIndex>) -> Self {
-        Self {
+        let mut symbols = Self {
             n_used: base.n_symbols(),
-            base: Some(base),
             ..Self::default()
+        };
+        if let Some(taken) = base.taken() {
+            for (id, count) in &taken.symbols {
+                *symbols.base_taken.entry(*id) = *count;
+            }
+            symbols.n_used = symbols.n_used.saturating_sub(taken.n_unused);
         }
+        symbols.base = Some(base);
+        symbols
+    }
+
+    /// Returns what was taken back of the base's symbols, by id.
+    #[cfg(feature = "disk")]
+    pub(crate) fn taken(&self) -> Vec<(SymbolId, SymbolCount)> {
+        let taken = self.base_taken.iter();
+        let mut taken: Vec<_> = taken
+            .filter(|(_, count)| *count != SymbolCount::default())
+            .collect();
+        taken.sort_unstable_by_key(|(id, _)| *id);
+        taken
     }
 
     /// Returns the number of texts that are the base's.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use kato_learner::HierarchicalConceptLearner;
-use kato_prediction::disk::{CountsOptions, IndexPolicy, keep};
+use kato_prediction::disk::{BuildOptions, IndexPolicy, keep};
 use kato_runs::Forgotten;
 use kato_scheduler::{RunConfiguration, TrainingOptions};
 use kato_store::{EmbeddedStore, PatternStore};
@@ -46,6 +46,6 @@ pub fn forget<F: Into<PathBuf>>(
     let files: Vec<PathBuf> = files.into_iter().map(Into::into).collect();
     let options = TrainingOptions::default();
     let forgotten = kato_runs::forget(&store, &learner, &files, &options, |reading| reading)?;
-    drop(keep(&store, IndexPolicy::Auto, &CountsOptions::default()));
+    drop(keep(&store, IndexPolicy::Auto, &BuildOptions::default()));
     Ok(forgotten)
 }

@@ -1,6 +1,6 @@
 //! Writing the index of what is opened, where that is worth it.
 
-use kato_prediction::disk::{CountsOptions, IndexPolicy};
+use kato_prediction::disk::{BuildOptions, IndexPolicy};
 use kato_store::EmbeddedStore;
 
 use crate::{Error, OpenOptions};
@@ -22,7 +22,7 @@ pub(crate) fn keep(store: &EmbeddedStore, options: OpenOptions) -> Result<(), Er
 /// Returns how an index is built where loading may take so many bytes ([`OpenOptions::max_memory`]): half of
 /// it is for sorting, 1 MiB to 256 MiB. Less makes it slower, and no other.
 #[must_use]
-pub fn build_options(max_memory: Option<usize>) -> CountsOptions {
+pub fn build_options(max_memory: Option<usize>) -> BuildOptions {
     let sort_bytes = max_memory.map_or(MOST_SORT_BYTES, |bytes| bytes / 2);
-    CountsOptions::default().with_sort_bytes(sort_bytes.clamp(LEAST_SORT_BYTES, MOST_SORT_BYTES))
+    BuildOptions::default().with_sort_bytes(sort_bytes.clamp(LEAST_SORT_BYTES, MOST_SORT_BYTES))
 }

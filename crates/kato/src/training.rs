@@ -13,7 +13,7 @@ use kato_loader::{
     Document, Records, Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder,
 };
 use kato_prediction::Cancel;
-use kato_prediction::disk::{CountsOptions, IndexFileError, IndexPolicy};
+use kato_prediction::disk::{BuildOptions, IndexFileError, IndexPolicy};
 use kato_runs::{Destination, RunsError, Start, TrainingRun};
 use kato_scheduler::{
     Backend, RunConfiguration, StopSignal, TrainError, TrainingEvent, TrainingOptions,
@@ -402,7 +402,7 @@ impl<'a> Training<'a> {
         let report = run.train(&mut loader, &learner, &self.options, &mut on_event)?;
         // Also of a part of the corpus, where no more was asked for.
         if !self.options.stop.is_stopped() {
-            let build = CountsOptions::default()
+            let build = BuildOptions::default()
                 .with_sort_bytes(self.options.memory_budget)
                 .with_cancel(cancel.clone());
             // Everything learned is safe, and whoever opens it tries again.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use indicatif::{HumanBytes, HumanDuration};
-use kato_prediction::disk::{CountsOptions, CountsReport};
+use kato_prediction::disk::{BuildOptions, BuildReport};
 use serde::Serialize;
 
 use crate::byte_size::ByteSize;
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let indexing = format!("indexing {}", args.kb.dir.display());
     let spinner = Spinner::new(indexing);
     let sort_bytes = args.memory.in_memory();
-    let options = CountsOptions::default()
+    let options = BuildOptions::default()
         .with_sort_bytes(sort_bytes)
         .with_checked_units(true)
         .with_cancel(cancel.clone());
@@ -107,7 +107,7 @@ struct Built {
 impl Built {
     fn new(
         args: &Args,
-        report: &CountsReport,
+        report: &BuildReport,
         head: &kato::head::disk::CountsReport,
         occurrences: Option<Kept>,
     ) -> Self {

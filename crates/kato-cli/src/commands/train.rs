@@ -30,7 +30,7 @@ use kato_loader::ignored::by_reason;
 use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
 use kato_planner::Forecast;
 use kato_prediction::Cancel;
-use kato_prediction::disk::CountsOptions;
+use kato_prediction::disk::BuildOptions;
 use kato_runs::{Destination, LoaderStart, RunsError, TrainingRun};
 use kato_scheduler::{
     Checkpoint, RunConfiguration, TrainError, TrainingEvent, TrainingOptions, TrainingReport,
@@ -439,8 +439,8 @@ fn announce_left_out(args: &Args, learner: &HierarchicalConceptLearner) {
 }
 
 /// Returns the options of writing the index of a run.
-fn index_options(args: &Args, report: &TrainingReport, cancel: Cancel) -> CountsOptions {
-    CountsOptions::default()
+fn index_options(args: &Args, report: &TrainingReport, cancel: Cancel) -> BuildOptions {
+    BuildOptions::default()
         .with_sort_bytes(ByteSize(args.memory()).in_memory())
         .with_threads(NonZeroUsize::new(report.n_workers).unwrap_or(NonZeroUsize::MIN))
         .with_cancel(cancel)

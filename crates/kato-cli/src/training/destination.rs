@@ -15,7 +15,7 @@ use kato_loader::StreamingDatasetLoader;
 use kato_model::RunName;
 use kato_mongodb::{MongoStore, MongoStoreBuilder};
 use kato_prediction::Cancel;
-use kato_prediction::disk::{CountsOptions, CountsReport, IndexFileError, IndexPolicy};
+use kato_prediction::disk::{BuildOptions, BuildReport, IndexFileError, IndexPolicy};
 use kato_probe::Probe;
 use kato_remote::{RemoteBackend, RemoteBackendBuilder, TornLearns};
 use kato_runs::{Destination, LoaderStart, RunsError, Start, TrainingRun, TrainingTarget};
@@ -255,8 +255,8 @@ impl DestinationArgs {
     pub(crate) fn index(
         &self,
         run: &TrainingRun,
-        options: CountsOptions,
-    ) -> Result<Option<CountsReport>> {
+        options: BuildOptions,
+    ) -> Result<Option<BuildReport>> {
         let Some(store) = run.store() else {
             return Ok(None);
         };

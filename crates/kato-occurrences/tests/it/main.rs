@@ -8,4 +8,5 @@
 mod damage;
 mod exactness;
 mod format;
+mod large;
 mod support;

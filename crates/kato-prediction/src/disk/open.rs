@@ -15,6 +15,7 @@ use kato_store::{EmbeddedStore, PatternStore};
 use crate::disk::IndexFileError;
 use crate::disk::chain::{Chain, find_chains, read_chain};
 use crate::disk::files::{CHECKSUMS, HEADER, Header, column_path, content_dir};
+use crate::disk::taken::Deleted;
 
 /// Columns of which a prediction reads a little here and there.
 const SCATTERED: [Column; 4] = [
@@ -33,6 +34,8 @@ const FETCHED: u64 = 8 << 20;
 #[derive(Debug)]
 pub struct StoreIndex {
     chain: Chain,
+    /// The digests of its sources without what is passed over, ascending.
+    covered: Vec<ContentDigest>,
     dir: PathBuf,
     nodes: Vec<IndexedNode>,
     /// All columns with their files.
@@ -71,7 +74,10 @@ pub fn open(store: &EmbeddedStore) -> Result<Option<StoreIndex>, IndexFileError>
     for chain in chains.usable {
         let is_whole = chain.is_of_all(store);
         match open_chain(store, chain) {
-            Ok(Some(index)) => return Ok(Some(index)),
+            Ok(Some(mut index)) => {
+                index.pass_over_deleted(store);
+                return Ok(Some(index));
+            }
             Err(error) if is_whole => return Err(error),
             // What cannot be used is passed over: nobody was told of it that it would be.
             Ok(None) | Err(_) => {}
@@ -87,6 +93,15 @@ pub fn open(store: &EmbeddedStore) -> Result<Option<StoreIndex>, IndexFileError>
 /// be reported, and written again.
 #[must_use]
 pub fn find(store: &EmbeddedStore) -> FoundIndex {
+    let mut found = find_written(store);
+    if let Some(index) = &mut found.index {
+        index.pass_over_deleted(store);
+    }
+    found
+}
+
+/// Finds as [`find`] does the index as it was written, whatever was deleted of it since.
+pub(super) fn find_written(store: &EmbeddedStore) -> FoundIndex {
     let chains = find_chains(store);
     let faults = chains.faults.into_iter().map(|(_, error)| error);
     let mut found = FoundIndex {
@@ -150,6 +165,7 @@ pub(super) fn open_chain(
         bytes: 0,
         damage,
         dir: dirs.last().cloned().unwrap_or_default(),
+        covered: chain.covered.clone(),
         chain,
     };
     for (nth, dir) in dirs.iter().enumerate() {
@@ -213,6 +229,23 @@ impl StoreIndex {
         Ok(())
     }
 
+    /// Passes over what was deleted since it was written, as far as a file tells which patterns that is.
+    pub(super) fn pass_over_deleted(&mut self, store: &EmbeddedStore) {
+        let deleted = Deleted::read(&self.dir, &self.frozen());
+        // Of a commit that was given up since, more may be deleted there than is.
+        let is_of_store = |deleted: &Deleted| {
+            deleted.sources.len() == self.covered.len()
+                && store.n_sources_beyond(&deleted.sources).is_some()
+        };
+        let Some(deleted) = deleted.filter(is_of_store) else {
+            return;
+        };
+        for (node, taken) in self.nodes.iter_mut().zip(deleted.nodes) {
+            node.frozen = Arc::new(node.frozen.with_taken(taken));
+        }
+        self.covered = deleted.sources;
+    }
+
     /// Returns the digests of the indexes that it consists of, the first one first, with the number of
     /// patterns of all nodes that each adds.
     #[must_use]
@@ -240,10 +273,21 @@ impl StoreIndex {
         self.nodes.iter().map(usable)
     }
 
-    /// Returns the digests of the sources of the store that are indexed.
+    /// Returns the digests of the sources of the store that are indexed, as they were when what it passes over
+    /// was deleted of them.
     #[must_use]
     pub fn covered(&self) -> &[ContentDigest] {
+        &self.covered
+    }
+
+    /// Returns the digests of these sources as they were when it was written.
+    pub(super) fn written_of(&self) -> &[ContentDigest] {
         &self.chain.covered
+    }
+
+    /// Returns what is known of its damage.
+    pub(super) const fn damage(&self) -> &DamageWatch {
+        &self.damage
     }
 
     /// Returns the digest of what is indexed, by which the last of its [units](Self::units) is found. That of

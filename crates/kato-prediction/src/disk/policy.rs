@@ -3,7 +3,8 @@
 use kato_store::visit::ContentDigest;
 use kato_store::{EmbeddedStore, PatternStore};
 
-use crate::disk::{BuildOptions, BuildReport, IndexFileError, StoreIndex, build, find};
+use crate::disk::open::find_written;
+use crate::disk::{BuildOptions, BuildReport, IndexFileError, StoreIndex, build, keep_deleted};
 
 /// Patterns that are loaded rather than indexed: that takes a tenth of a second for those of tokens, and less
 /// than one for those of names.
@@ -40,10 +41,10 @@ impl IndexPolicy {
             // Who writes leaves one in the end, and merges what one would be of now.
             Self::Auto if store.is_written_elsewhere() => false,
             Self::Auto => {
-                let Some(index) = find(store).index else {
+                let Some(index) = find_written(store).index else {
                     return n_stored_beyond(store, &[]) >= LOADED_PATTERNS;
                 };
-                let covered = index.covered();
+                let covered = index.written_of();
                 let n_new = n_stored_beyond(store, covered);
                 let n_beyond = n_new.saturating_add(n_deleted_beyond(store, covered));
                 // What cannot be read is told by who writes.
@@ -62,7 +63,7 @@ pub(super) fn n_stored_beyond(store: &EmbeddedStore, known: &[ContentDigest]) ->
 }
 
 /// Returns the number of patterns of all nodes that were deleted of some sources.
-fn n_deleted_beyond(store: &EmbeddedStore, known: &[ContentDigest]) -> u64 {
+pub(super) fn n_deleted_beyond(store: &EmbeddedStore, known: &[ContentDigest]) -> u64 {
     let nodes = 0..store.nodes().len();
     let deleted = nodes.map(|node_idx| store.n_deleted_beyond(node_idx, known));
     deleted.fold(0, u64::saturating_add)
@@ -77,11 +78,11 @@ fn most_beyond(index: &StoreIndex) -> u64 {
 /// Returns whether patterns were deleted of what an index is of so that no other may add to it: one of them
 /// was learned again since, and would count with what is gone; or too many to pass over.
 pub(super) fn is_worn(store: &EmbeddedStore, index: &StoreIndex) -> Result<bool, IndexFileError> {
-    if n_deleted_beyond(store, index.covered()) >= most_beyond(index) {
+    if n_deleted_beyond(store, index.written_of()) >= most_beyond(index) {
         return Ok(true);
     }
     for node_idx in 0..store.nodes().len() {
-        let names = store.deleted_beyond(node_idx, index.covered())?;
+        let names = store.deleted_beyond(node_idx, index.written_of())?;
         if store.holds_any(node_idx, &names.unwrap_or_default())? {
             return Ok(true);
         }
@@ -99,7 +100,7 @@ pub const fn expected_bytes(n_patterns: u64) -> u64 {
 }
 
 /// Writes the index of what a store holds now where that is [due](IndexPolicy::is_due); `None` where it
-/// is not.
+/// is not: then what was deleted of the one that is there is [kept](keep_deleted).
 ///
 /// ```
 /// use kato_prediction::disk::{BuildOptions, IndexPolicy, keep};
@@ -120,10 +121,11 @@ pub fn keep(
     policy: IndexPolicy,
     options: &BuildOptions,
 ) -> Result<Option<BuildReport>, IndexFileError> {
-    match policy.is_due(store) {
-        true => build(store, options).map(Some),
-        false => Ok(None),
+    if policy.is_due(store) {
+        return build(store, options).map(Some);
     }
+    keep_deleted(store);
+    Ok(None)
 }
 
 /// Segments of an index that are spared at most: a look-up by name goes through all that there are.
@@ -135,9 +137,9 @@ const MOST_SPARED: usize = 512;
 /// To be called when a store is opened that will learn more. It lasts until the store is closed. Once there
 /// are very many of them they are not spared, and what they are merged into is indexed anew.
 pub fn spare(store: &EmbeddedStore) {
-    if let Some(index) = find(store).index
-        && index.covered().len() <= MOST_SPARED
+    if let Some(index) = find_written(store).index
+        && index.written_of().len() <= MOST_SPARED
     {
-        store.keep_segments(index.covered());
+        store.keep_segments(index.written_of());
     }
 }

@@ -33,7 +33,7 @@ pub use self::progress::BuildProgress;
 use crate::disk::files::{CHECKSUMS, FORMAT_VERSION, HEADER, Header, NodeHeader, index_dir};
 use crate::disk::open::open_unit;
 use crate::disk::policy::{is_worn, n_stored_beyond};
-use crate::disk::{IndexFileError, StoreIndex};
+use crate::disk::{IndexFileError, StoreIndex, keep_deleted};
 
 /// How an index is built. Answers do not depend on it.
 #[derive(Debug, Clone)]
@@ -188,6 +188,16 @@ pub struct BuildReport {
 ///
 /// [`IndexFileError`]; then an index that was there is as before.
 pub fn build(store: &EmbeddedStore, options: &BuildOptions) -> Result<BuildReport, IndexFileError> {
+    let report = build_locked(store, options)?;
+    keep_deleted(store);
+    Ok(report)
+}
+
+/// Builds it while nobody else does.
+fn build_locked(
+    store: &EmbeddedStore,
+    options: &BuildOptions,
+) -> Result<BuildReport, IndexFileError> {
     let began = Instant::now();
     let parent = index_dir(store.dir());
     let _lock = files::lock(&parent).map_err(IndexFileError::of_files)?;

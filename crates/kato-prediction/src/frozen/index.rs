@@ -18,6 +18,7 @@ use super::lists::RankList;
 use super::numbers::{NumbersView, PackedNumbers};
 use super::packed::rank_bytes;
 use super::signature::{LONGEST_UNSIGNED_LIST, SignatureShape};
+use super::taken::Taken;
 use crate::SymbolId;
 use crate::page_class::PageClass;
 use crate::symbols::SymbolCount;
@@ -72,6 +73,8 @@ pub struct FrozenIndex {
     pair_keys: Directory,
     pairs: Directory,
     pub(super) damage: DamageWatch,
+    /// What those who read it pass over; `None` where that is nothing.
+    taken: Option<Arc<Taken>>,
 }
 
 /// A class of patterns, and its parts of the directories.
@@ -212,6 +215,7 @@ impl FrozenIndex {
             pairs: columns.directory(layout.n_followers, PAIRS)?,
             classes: Vec::new(),
             damage,
+            taken: None,
         };
         index.check_sizes()?;
         index.with_classes(layout)
@@ -331,6 +335,20 @@ impl FrozenIndex {
 
     pub(crate) fn n_texts(&self) -> u32 {
         self.n_texts
+    }
+
+    /// Returns the index of the same patterns, of which some are taken back.
+    #[cfg(feature = "disk")]
+    pub(crate) fn with_taken(&self, taken: Taken) -> Self {
+        Self {
+            taken: Some(Arc::new(taken)),
+            ..self.clone()
+        }
+    }
+
+    /// Returns what was taken back of its patterns; `None` where that is nothing.
+    pub(crate) fn taken(&self) -> Option<&Arc<Taken>> {
+        self.taken.as_ref()
     }
 
     /// Returns the columns to read from, without those of lower indexes.

@@ -5,6 +5,7 @@ use kato_model::{EmotiveMap, PatternName};
 
 use super::{PatternIndex, Spot};
 use crate::collections::HashSet;
+use crate::frozen::Taken;
 
 /// The patterns that predictions pass over.
 #[derive(Debug, Clone, Default)]
@@ -18,6 +19,15 @@ pub(crate) struct Hidden {
 }
 
 impl Hidden {
+    /// Returns the patterns that were taken back of the index below, which have these ranks.
+    pub(super) fn of(taken: &Taken, ranks: HashSet<u32>) -> Self {
+        Self {
+            retired: HashSet::default(),
+            purged: taken.patterns.iter().map(|(_, name)| *name).collect(),
+            ranks,
+        }
+    }
+
     /// Returns whether no pattern is hidden, as in nearly all indexes.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
@@ -80,6 +90,22 @@ impl PatternIndex {
         };
         let names = self.hidden.retired.iter().chain(&self.hidden.purged);
         self.hidden.ranks = names.filter_map(|name| base.frozen.rank(name)).collect();
+    }
+
+    /// Returns what was purged of the index below, where nothing was learned above it.
+    #[cfg(feature = "disk")]
+    pub(crate) fn taken(&self) -> Taken {
+        let Some(base) = &self.base else {
+            return Taken::default();
+        };
+        let mut ranks: Vec<u32> = base.purged.iter().copied().collect();
+        ranks.sort_unstable();
+        let named = ranks.into_iter().map(|rank| (rank, base.frozen.name(rank)));
+        Taken {
+            patterns: named.collect(),
+            symbols: self.symbols.taken(),
+            n_unused: base.frozen.n_symbols().saturating_sub(self.n_symbols()),
+        }
     }
 
     /// Takes back all that a pattern taught: its counts, those of its symbols, its emotives, and what

@@ -8,6 +8,7 @@
 
 mod cancelling;
 mod damage;
+mod forgetting;
 mod format;
 mod large;
 mod living_damage;
@@ -15,5 +16,6 @@ mod over_disk;
 mod policy;
 mod real_text;
 mod support;
+mod taken;
 mod units;
 mod work;

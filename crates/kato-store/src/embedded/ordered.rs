@@ -11,7 +11,7 @@ use super::merge::{MergeSink, walk_merged};
 use super::numbering::UnknownNames;
 use super::on_each::on_each;
 use super::segment::{Extras, Segment};
-use super::visit::{beyond, deleted_beyond, n_deleted_beyond};
+use super::visit::{are_known, beyond, deleted_beyond, n_deleted_beyond};
 use crate::StoreError;
 use crate::visit::{ContentDigest, OrderedNode, OrderedVisitor, StoredContent, VisitedPattern};
 
@@ -90,6 +90,28 @@ impl EmbeddedStore {
     #[must_use]
     pub fn n_sources_beyond(&self, known: &[ContentDigest]) -> Option<usize> {
         beyond(self.segments(), known).map(|segments| segments.len())
+    }
+
+    /// Returns how many patterns of all nodes are deleted and still lie in the files.
+    #[must_use]
+    pub fn n_deleted(&self) -> u64 {
+        let segments = self.segments();
+        let deleted = segments
+            .iter()
+            .flat_map(|segment| segment.deleted().totals());
+        deleted.map(|totals| totals.patterns).sum()
+    }
+
+    /// Returns the digests, ascending, that the segments of these digests have now; `None` if not all of those
+    /// are there. They are others where patterns were deleted since.
+    #[must_use]
+    pub fn digests_now(&self, known: &[ContentDigest]) -> Option<Vec<ContentDigest>> {
+        let segments = self.segments();
+        let is_known = are_known(&segments, known);
+        let found = segments.iter().zip(is_known).filter(|found| found.1);
+        let mut now: Vec<ContentDigest> = found.map(|(segment, _)| segment.digest()).collect();
+        now.sort_unstable();
+        (now.len() == known.len()).then_some(now)
     }
 
     /// Returns the names of a node's patterns that were deleted of the segments of these digests since they

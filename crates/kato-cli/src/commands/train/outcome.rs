@@ -8,7 +8,7 @@ use anyhow::Result;
 use indicatif::{HumanBytes, HumanCount, HumanDuration};
 use kato_loader::ignored::IgnoredReason;
 use kato_planner::Forecast;
-use kato_prediction::disk::CountsReport;
+use kato_prediction::disk::BuildReport;
 use kato_runs::TrainingRun;
 use kato_scheduler::TrainingReport;
 use serde_json::Value;
@@ -31,7 +31,7 @@ pub(super) struct Outcome<'a> {
     pub(super) profile: Option<Profile>,
     /// Peak bytes of memory of what was foretold: of learning and of the index.
     pub(super) peak_bytes: Option<u64>,
-    pub(super) index: Option<&'a CountsReport>,
+    pub(super) index: Option<&'a BuildReport>,
     /// What became of the head's counts.
     pub(super) head: Option<&'a WrittenCounts>,
     pub(super) occurrences: Option<&'a Kept>,
