@@ -28,6 +28,14 @@ pub(crate) struct Taken {
     pub(crate) index_seconds: Option<f64>,
     /// Its bytes.
     pub(crate) index_bytes: Option<u64>,
+    /// Seconds in which the head's counts were written.
+    pub(crate) head_seconds: Option<f64>,
+    /// Their bytes.
+    pub(crate) head_bytes: Option<u64>,
+    /// Seconds in which the occurrences were kept.
+    pub(crate) occurrences_seconds: Option<f64>,
+    /// Their bytes.
+    pub(crate) occurrences_bytes: Option<u64>,
 }
 
 /// Share by which the bytes of a corpus may differ from those that a forecast was made for: some are
@@ -75,17 +83,12 @@ pub(crate) fn read_forecast(path: &Path) -> Result<Given> {
     } else {
         bail!(neither());
     };
-    for (what, value) in [
-        ("seconds", forecast.seconds),
-        ("bytes on the disk", forecast.disk_bytes),
-        ("bytes of memory", forecast.memory_bytes),
-        ("seconds of the index", forecast.index_seconds),
-        ("bytes of the index", forecast.index_bytes),
-    ] {
+    for (what, value) in forecast.values() {
         let number = value.map_or(1.0, |value| value.value);
         ensure!(
             number.is_finite() && number > 0.0,
-            "the forecast in {shown} is of {number} {what}"
+            "the forecast in {shown} is of {number} {}",
+            what.replace('_', " ")
         );
     }
     let made_for = value["made_for"].take();
@@ -187,7 +190,7 @@ pub(crate) fn compared(forecast: &Forecast, taken: Taken) -> Vec<String> {
     let lines = pairs(forecast, taken).map(|(what, pair)| {
         let (foretold, taken) = pair?;
         let in_words = |value: f64| match what {
-            "seconds" | "index_seconds" => span(value / 3600.0),
+            _ if what.ends_with("seconds") => span(value / 3600.0),
             _ => format!("{:.1} MB", value / 1e6),
         };
         let off = match taken > 0.0 {
@@ -208,7 +211,11 @@ pub(crate) fn compared(forecast: &Forecast, taken: Taken) -> Vec<String> {
             "disk_bytes" => "bytes",
             "memory_bytes" => "memory",
             "index_seconds" => "time of the index",
-            _ => "bytes of the index",
+            "index_bytes" => "bytes of the index",
+            "head_seconds" => "time of the head's counts",
+            "head_bytes" => "bytes of the head's counts",
+            "occurrences_seconds" => "time of the occurrences",
+            _ => "bytes of the occurrences",
         };
         Some(format!(
             "{name}: {}, foretold {}{off}{}",
@@ -251,6 +258,10 @@ fn pairs(
         bytes(taken.memory_bytes),
         taken.index_seconds,
         bytes(taken.index_bytes),
+        taken.head_seconds,
+        bytes(taken.head_bytes),
+        taken.occurrences_seconds,
+        bytes(taken.occurrences_bytes),
     ];
     let values = forecast.values().into_iter().zip(taken);
     values.map(|((what, foretold), taken)| (what, foretold.zip(taken)))

@@ -39,6 +39,18 @@ pub struct Forecast {
     /// Bytes of the index, beside those on the disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index_bytes: Option<ForecastValue>,
+    /// Seconds in which the counts of the head are written, where they are asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head_seconds: Option<ForecastValue>,
+    /// Their bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head_bytes: Option<ForecastValue>,
+    /// Seconds in which the occurrences are kept, where they are asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub occurrences_seconds: Option<ForecastValue>,
+    /// Their bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub occurrences_bytes: Option<ForecastValue>,
 }
 
 impl Forecast {
@@ -50,13 +62,17 @@ impl Forecast {
 
     /// Returns the quantities with their names: those that a history corrects first.
     #[must_use]
-    pub fn values(&self) -> [(&'static str, Option<ForecastValue>); 5] {
+    pub fn values(&self) -> [(&'static str, Option<ForecastValue>); 9] {
         [
             ("seconds", self.seconds),
             ("disk_bytes", self.disk_bytes),
             ("memory_bytes", self.memory_bytes),
             ("index_seconds", self.index_seconds),
             ("index_bytes", self.index_bytes),
+            ("head_seconds", self.head_seconds),
+            ("head_bytes", self.head_bytes),
+            ("occurrences_seconds", self.occurrences_seconds),
+            ("occurrences_bytes", self.occurrences_bytes),
         ]
     }
 }

@@ -45,8 +45,8 @@ use crate::notice::say;
 use crate::numbers::{amount, counted};
 use crate::pilot::{PilotCorpus, PilotStore};
 use crate::planning::{
-    Index, Measured, MemoryLaw, Pilots, Plan, REACH, Target, TimeLaw, beyond, fitted, interval,
-    limits, measure, merging, page, part_bytes, shell,
+    Beside, Measured, MemoryLaw, Pilots, Plan, REACH, Target, TimeLaw, Written, beyond, fitted,
+    interval, limits, measure, merging, page, part_bytes, shell,
 };
 use crate::source::{SOURCE_HELP, SourceArgs};
 use crate::text_file::read_text;
@@ -79,8 +79,9 @@ const MEMORY_A_WORKER: Interval = Interval {
 /// as it is the server that a run waits for.
 ///
 /// With --json the plan is one JSON object on standard output: forecast (made_by; seconds,
-/// disk_bytes, memory_bytes, and index_seconds and index_bytes of the index that the run leaves beside, each
-/// with value, low, high and what --history corrected it by), patterns, law, on_the_way, recommendation with
+/// disk_bytes, memory_bytes, and index_seconds and index_bytes of the index that the run leaves beside, and so
+/// with head and occurrences where they are asked for, each with value, low, high and what --history corrected
+/// it by), patterns, law, on_the_way, recommendation with
 /// options and changes, assumptions, command, made_for (settings and corpus of the run), pilots. --out writes
 /// the same to a file, with which `kato train --forecast` compares itself. Progress goes to standard error.
 ///
@@ -137,6 +138,12 @@ pub(crate) struct Args {
     /// Default as that of `kato train`.
     #[arg(long, value_name = "SIZE", value_parser = crate::byte_size::memory)]
     memory: Option<ByteSize>,
+    /// The run leaves an index and the counts of the head, as `kato train --index` does: plan them, too.
+    #[arg(long)]
+    index: bool,
+    /// The run keeps every place of the documents, as `kato train --occurrences` does: plan that, too.
+    #[arg(long)]
+    occurrences: bool,
     /// Where the run's knowledge goes: embedded:DIR (default embedded:kato-kb), or mongodb:URI for
     /// KATO's database layout in a MongoDB (mongodb alone takes the URI from KATO_MONGODB_URI).
     #[arg(long, value_name = "BACKEND")]
@@ -234,7 +241,7 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
         flags: flags.clone(),
         store,
     };
-    let mut measured = train_pilots(args, corpus, &pilots, stop)?;
+    let (mut measured, memory) = train_pilots(args, corpus, &pilots, stop)?;
 
     let workers = drawn.workers.get() as u64;
     let estimator = StorageEstimator::builder()
@@ -266,14 +273,17 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
             stored.merged,
             Machine::here().threads,
         ),
-        index: Index::of(&measured, patterns).filter(|_| is_embedded),
-        memory: MemoryLaw::measure(corpus, &pilots, &measured, args.memory(), stop)?,
+        beside: match is_embedded {
+            true => Beside::of(&measured, patterns, target.text_bytes),
+            false => Beside::default(),
+        },
+        memory,
         workers,
     };
     let forecast = forecast(args, &time, &target, &run)?;
     let forecast = args.foretell.foretell(forecast, Some(&facts))?;
     let recommendation = match is_embedded {
-        true => machines(args, catalogue, &forecast, &measured, target, workers)?,
+        true => machines(args, catalogue, &forecast, &measured, target, &run)?,
         false => only_here(args, &forecast)?,
     };
     let plan = Plan {
@@ -400,17 +410,21 @@ fn announce(args: &Args, far: &str) {
     }
 }
 
-/// Trains the pilots, and shows how far they are.
+/// Trains the pilots, those that tell time and then those that tell memory, and shows how far they are.
 fn train_pilots(
     args: &Args,
     corpus: &PilotCorpus,
     pilots: &Pilots,
     stop: &StopSignal,
-) -> Result<Vec<Measured>> {
+) -> Result<(Vec<Measured>, Option<MemoryLaw>)> {
     let mut meter = Meter::new(args.quiet);
-    let measured = measure(corpus, pilots, stop, &mut meter);
+    let outcome = measure(corpus, pilots, stop, &mut meter).and_then(|measured| {
+        let budget = args.memory();
+        let memory = MemoryLaw::measure(corpus, pilots, &measured, budget, stop, &mut meter)?;
+        Ok((measured, memory))
+    });
     meter.finish();
-    measured
+    outcome
 }
 
 /// Returns the flags of the command that does the run.
@@ -418,6 +432,13 @@ fn flags(args: &Args, workers: NonZeroUsize) -> Vec<String> {
     let mut flags = args.learning.to_flags();
     flags.extend(["--workers".to_owned(), workers.to_string()]);
     flags.extend(["--memory".to_owned(), args.memory().to_string()]);
+    let asked = [(args.index, "--index"), (args.occurrences, "--occurrences")];
+    flags.extend(
+        asked
+            .into_iter()
+            .filter(|(is, _)| *is)
+            .map(|(_, flag)| flag.to_owned()),
+    );
     flags
 }
 
@@ -482,8 +503,7 @@ struct Run {
     patterns: Interval,
     /// Seconds that merging adds.
     merging: Interval,
-    /// The index that it leaves; `None` where it leaves none.
-    index: Option<Index>,
+    beside: Beside,
     memory: Option<MemoryLaw>,
     workers: u64,
 }
@@ -493,15 +513,26 @@ fn forecast(args: &Args, time: &TimeLaw, target: &Target, run: &Run) -> Result<F
     // What the workers wrote last is not on the disk yet when all is learned.
     let last = run.disk.value.min(part_bytes(args.memory()));
     let seconds = time.seconds(target.size())?.plus(run.merging);
-    let indexed = run.index.map(|_| run.patterns.value);
+    let Beside {
+        index,
+        head,
+        occurrences,
+    } = run.beside;
+    let indexed = index.map(|_| run.patterns.value);
     let memory = run.memory.map(|law| law.at(target.text_bytes, indexed));
+    let bytes_of = |written: Option<Written>| Some(written?.bytes.into());
+    let seconds_of = |written: Option<Written>| Some(written?.seconds?.into());
     Ok(Forecast {
         made_by: Some(Forecaster::Plan),
         seconds: Some(seconds.plus(time.last_flush(last)).into()),
         disk_bytes: Some(run.disk.into()),
         memory_bytes: memory.map(Into::into),
-        index_seconds: run.index.and_then(|index| index.seconds).map(Into::into),
-        index_bytes: run.index.map(|index| index.bytes.into()),
+        index_seconds: seconds_of(index),
+        index_bytes: bytes_of(index),
+        head_seconds: seconds_of(head),
+        head_bytes: bytes_of(head),
+        occurrences_seconds: seconds_of(occurrences),
+        occurrences_bytes: bytes_of(occurrences),
     })
 }
 
@@ -681,8 +712,9 @@ fn machines(
     forecast: &Forecast,
     measured: &[Measured],
     target: Target,
-    workers: u64,
+    run: &Run,
 ) -> Result<Recommendation> {
+    let (beside, workers) = (run.beside, run.workers);
     let here = Machine::here();
     let threads = here.threads.min(workers).max(1);
     // All threads of this machine for the time of the run. They were slowed down by each other here
@@ -699,13 +731,12 @@ fn machines(
         .and_then(|law| law.predict(target.text_bytes).ok())
         .map(interval);
     let disk = foretold(forecast.disk_bytes).unwrap_or(nothing);
-    let index = foretold(forecast.index_bytes).unwrap_or(nothing);
-    let disk = disk.plus(index);
+    let disk = disk.plus(beside.bytes());
     let memory = foretold(forecast.memory_bytes).unwrap_or(Interval::around(600e6, 0.3));
     let costs = RunCosts::new(core_seconds, disk)
         .with_reader_seconds(reader.unwrap_or(nothing))
         // One thread after the other writes the index of a node.
-        .with_fixed_seconds(foretold(forecast.index_seconds).unwrap_or(nothing))
+        .with_fixed_seconds(beside.seconds())
         // With merges, what is kept was written more than once.
         .with_written_bytes(Interval::new(disk.value, disk.low, 2.0 * disk.high))
         .with_memory(
@@ -811,7 +842,11 @@ fn assumptions(
             100.0 * merged, run.merging.value
         ));
     }
-    if run.index.is_some_and(|index| index.seconds.is_none()) {
+    if run
+        .beside
+        .index
+        .is_some_and(|index| index.seconds.is_none())
+    {
         assumptions.push("The pilots were too small for an index: the time that it takes is not told; give --pilot more.".to_owned());
     }
     assumptions

@@ -23,8 +23,8 @@ use crate::trained_run::TrainedRun;
 pub(crate) struct Kept {
     documents: u64,
     tokens: u64,
-    bytes: u64,
-    seconds: f64,
+    pub(crate) bytes: u64,
+    pub(crate) seconds: f64,
     was_there: bool,
     missing_lessons: u64,
 }

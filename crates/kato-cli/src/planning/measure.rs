@@ -58,6 +58,13 @@ pub(crate) struct Measured {
     pub(crate) index_bytes: Option<u64>,
     /// Seconds in which it was written, after those of the run.
     pub(crate) index_seconds: Option<f64>,
+    /// Bytes of the head's counts, and the seconds in which they were written; `None` where they were not
+    /// asked for.
+    pub(crate) head_bytes: Option<u64>,
+    pub(crate) head_seconds: Option<f64>,
+    /// The same of the occurrences.
+    pub(crate) occurrences_bytes: Option<u64>,
+    pub(crate) occurrences_seconds: Option<f64>,
     /// Workers.
     pub(crate) workers: u64,
     /// Tokens.
@@ -95,6 +102,10 @@ impl Measured {
             memory_bytes: report["peak_memory_bytes"].as_u64(),
             index_bytes: report["index"]["bytes"].as_u64(),
             index_seconds: number(&report["index"]["seconds"]),
+            head_bytes: report["head"]["bytes"].as_u64(),
+            head_seconds: number(&report["head"]["seconds"]),
+            occurrences_bytes: report["occurrences"]["bytes"].as_u64(),
+            occurrences_seconds: number(&report["occurrences"]["seconds"]),
             workers: report["num_workers"].as_u64().unwrap_or(1).max(1),
             tokens: report["tokens"].as_u64().unwrap_or(0),
             upserts: None,

@@ -133,6 +133,8 @@ fn tiles(plan: &Plan) -> Vec<(String, String)> {
         ),
         (forecast.disk_bytes, bytes, "on the disk"),
         (forecast.index_bytes, bytes, "of index beside it"),
+        (forecast.head_bytes, bytes, "of counts of the head"),
+        (forecast.occurrences_bytes, bytes, "of occurrences"),
         (forecast.memory_bytes, bytes, "of memory"),
     ];
     forecasts

@@ -145,11 +145,24 @@ impl View for Plan {
         if let Some(disk) = self.forecast.disk_bytes {
             text += &format!("On the disk: {}\n", shown(&disk, bytes));
         }
-        if let Some(index) = self.forecast.index_bytes {
-            let time = self.forecast.index_seconds;
+        let forecast = &self.forecast;
+        for (what, size, time) in [
+            ("Index", forecast.index_bytes, forecast.index_seconds),
+            (
+                "Counts of the head",
+                forecast.head_bytes,
+                forecast.head_seconds,
+            ),
+            (
+                "Occurrences",
+                forecast.occurrences_bytes,
+                forecast.occurrences_seconds,
+            ),
+        ] {
+            let Some(size) = size else { continue };
             let time = time.map(|time| format!(", written in {}", shown(&time, hours)));
             let time = time.unwrap_or_default();
-            text += &format!("Index beside it: {}{time}\n", shown(&index, bytes));
+            text += &format!("{what} beside it: {}{time}\n", shown(&size, bytes));
         }
         let Interval { value, low, high } = self.patterns;
         text += &format!("Patterns: {value:.3e} ({low:.3e} to {high:.3e})\n");

@@ -35,13 +35,24 @@ fn a_plan_has_intervals_machines_and_the_command_that_train_compares_itself_with
             "plan.json",
             "--report",
             "plan.html",
+            "--index",
+            "--occurrences",
             "--json",
             "--quiet",
         ],
     ]
     .concat();
     let plan = place.json_of("plan", &ask);
-    for figure in ["seconds", "disk_bytes", "memory_bytes"] {
+    let run = ["seconds", "disk_bytes", "memory_bytes"];
+    let beside = [
+        "index_bytes",
+        "index_seconds",
+        "head_bytes",
+        "head_seconds",
+        "occurrences_bytes",
+        "occurrences_seconds",
+    ];
+    for figure in run.iter().chain(&beside) {
         let figure = &plan["forecast"][figure];
         let [low, value, high] = ["low", "value", "high"].map(|end| number(&figure[end]));
         assert!(0.0 < low && low <= value && value <= high, "{figure}");
@@ -63,7 +74,7 @@ fn a_plan_has_intervals_machines_and_the_command_that_train_compares_itself_with
     let command = plan["command"].as_str().unwrap();
     assert_eq!(
         command,
-        "kato train corpus.jsonl --kb kato-kb --levels 5,3 --workers 1 --memory 268435456 --forecast plan.json"
+        "kato train corpus.jsonl --kb kato-kb --levels 5,3 --workers 1 --memory 268435456 --index --occurrences --forecast plan.json"
     );
     let page = place.read("plan.html");
     assert!(page.contains("<svg") && page.ends_with("</html>\n") && !page.contains("NaN"));
@@ -90,6 +101,11 @@ fn a_plan_has_intervals_machines_and_the_command_that_train_compares_itself_with
     let error = number(&compared["value"]) / number(&trained["total_time_seconds"]) - 1.0;
     assert!((number(&compared["error"]) - error).abs() < 1e-9);
     assert!(number(&trained["peak_memory_bytes"]) > 1e6);
+    for figure in beside {
+        let taken = &trained["forecast"][figure];
+        assert_eq!(taken["value"], plan["forecast"][figure]["value"]);
+        assert!(number(&taken["error"]).is_finite(), "{figure}: {taken}");
+    }
     // Of other settings than the run's it is refused, and of another size it is told and compared.
     let other = ["corpus.jsonl", "--kb", "other", "--forecast", "plan.json"];
     let told = place.refusal("train", &other, 2);

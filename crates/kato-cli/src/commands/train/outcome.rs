@@ -115,6 +115,10 @@ impl Outcome<'_> {
             memory_bytes: self.peak_bytes,
             index_seconds: self.index.map(|index| index.elapsed.as_secs_f64()),
             index_bytes: self.index.map(|index| index.bytes),
+            head_seconds: self.head.map(|head| head.seconds),
+            head_bytes: self.head.map(|head| head.bytes),
+            occurrences_seconds: self.occurrences.map(|kept| kept.seconds),
+            occurrences_bytes: self.occurrences.map(|kept| kept.bytes),
         }
     }
 }

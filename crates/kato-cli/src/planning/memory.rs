@@ -1,96 +1,13 @@
-//! Memory and the index of a run, from its pilots.
+//! Memory of a run, from its pilots.
 
 use anyhow::Result;
 use kato_planner::Interval;
-use kato_planner::scaling::{Law, ScalingAnalyzer};
-use kato_prediction::disk::{LOADED_PATTERNS, expected_bytes};
+use kato_report::figures::bytes;
 use kato_scheduler::StopSignal;
 
-use super::{Measured, Pilots, interval};
+use super::{Measured, Pilots};
+use crate::meter::Meter;
 use crate::pilot::{PilotCorpus, PilotStore};
-
-/// Error of the bytes of an index of which no pilot tells, as a share.
-const UNTOLD: f64 = 0.15;
-/// Times that the largest pilot's patterns have to be those of another for growth to show.
-const SPAN: f64 = 4.0;
-/// Error of what pilots tell of an index, as a share for each tenfold of their size: an allowance.
-const DRIFT: f64 = 0.04;
-
-/// The index that a run leaves.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Index {
-    /// Its bytes.
-    pub(crate) bytes: Interval,
-    /// Seconds in which it is written; `None` where no pilot tells.
-    pub(crate) seconds: Option<Interval>,
-}
-
-impl Index {
-    /// Foretells the index of a run with so many patterns; `None` where it has too few for one.
-    ///
-    /// The bytes of a pattern grow with the logarithm of the patterns, as the numbers that an index
-    /// holds do; the time grows as the patterns.
-    pub(crate) fn of(measured: &[Measured], patterns: Interval) -> Option<Self> {
-        if patterns.value < LOADED_PATTERNS as f64 {
-            return None;
-        }
-        let points: Vec<(f64, f64)> = measured
-            .iter()
-            .filter_map(|pilot| Some((pilot.patterns? as f64, pilot.index_bytes? as f64)))
-            .collect();
-        let largest = points.iter().map(|point| point.0).fold(1.0, f64::max);
-        let off = DRIFT * (patterns.value / largest).max(1.0).log10();
-        let bytes = match a_pattern(&points) {
-            Some(law) => Interval::new(
-                law(patterns.value) * patterns.value,
-                law(patterns.low) * patterns.low / (1.0 + off),
-                law(patterns.high) * patterns.high * (1.0 + off),
-            ),
-            None => {
-                let of = |patterns: f64| expected_bytes(patterns as u64) as f64;
-                Interval::new(
-                    of(patterns.value),
-                    of(patterns.low) * (1.0 - UNTOLD),
-                    of(patterns.high) * (1.0 + UNTOLD),
-                )
-            }
-        };
-        Some(Self {
-            bytes,
-            seconds: seconds(measured, patterns),
-        })
-    }
-}
-
-/// Returns the bytes of a pattern over the patterns, fitted by least squares to their logarithm; `None`
-/// where pilots are too near to each other to tell how these grow.
-fn a_pattern(points: &[(f64, f64)]) -> Option<impl Fn(f64) -> f64 + use<>> {
-    let n = points.len() as f64;
-    let mean = |of: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
-    let (x, y) = (mean(&|p| p.0.ln()), mean(&|p| p.1 / p.0));
-    let spread = mean(&|p| (p.0.ln() - x).powi(2));
-    let most = points.iter().map(|point| point.0).fold(0.0, f64::max);
-    let is_told = points.iter().any(|point| SPAN * point.0 <= most);
-    if !is_told {
-        return None;
-    }
-    let slope = (mean(&|p| (p.0.ln() - x) * (p.1 / p.0 - y)) / spread).max(0.0);
-    Some(move |patterns: f64| y + slope * (patterns.max(1.0).ln() - x))
-}
-
-/// Returns the seconds in which the index of so many patterns is written.
-fn seconds(measured: &[Measured], patterns: Interval) -> Option<Interval> {
-    let points = measured
-        .iter()
-        .filter_map(|pilot| Some((pilot.patterns? as f64, pilot.index_seconds?)));
-    let analyzer = ScalingAnalyzer::new()
-        .with_laws([Law::Linear])
-        .with_force(true);
-    let law = analyzer.fit(points).ok()?;
-    let at = |patterns: f64| law.predict(patterns).ok().map(interval);
-    let (value, low, high) = (at(patterns.value)?, at(patterns.low)?, at(patterns.high)?);
-    Some(Interval::new(value.value, low.low, high.high))
-}
 
 /// Memory of a process that has learned nothing yet, in bytes.
 const PROGRAM: f64 = 25e6;
@@ -136,6 +53,7 @@ impl MemoryLaw {
         measured: &[Measured],
         budget: u64,
         stop: &StopSignal,
+        meter: &mut Meter,
     ) -> Result<Option<Self>> {
         let peaks = measured.iter().filter_map(|pilot| {
             let peak = pilot.memory_bytes?;
@@ -162,19 +80,27 @@ impl MemoryLaw {
             part /= 2;
         }
         if part / 2 >= LEAST && pilots.store == PilotStore::Embedded {
-            let mean_peak = |budget: u64| -> Result<f64> {
+            let repeats = pilots.repeats.min(3);
+            let (mut done, all) = (0, 2 * repeats);
+            let mut mean_peak = |budget: u64| -> Result<f64> {
                 let mut flags = pilots.flags.clone();
+                flags.retain(|flag| flag != "--index" && flag != "--occurrences");
                 flags.push("--no-index".to_owned());
                 let at = flags.iter().position(|flag| flag == "--memory");
                 if let Some(value) = at.and_then(|at| flags.get_mut(at + 1)) {
                     *value = budget.to_string();
                 }
                 let mut peaks = Vec::new();
-                for _ in 0..pilots.repeats.min(3) {
+                for _ in 0..repeats {
                     let place = corpus.place(&pilots.store)?;
                     let report = corpus.train(&place, corpus.n_documents(), &flags, stop)?;
                     place.remove()?;
                     peaks.extend(report["peak_memory_bytes"].as_f64());
+                    done += 1;
+                    meter.update(done as u64, Some(all as u64), || {
+                        let memory = bytes(budget as f64);
+                        vec![format!("pilot {done} of {all} with {memory} of memory")]
+                    });
                 }
                 Ok(peaks.iter().sum::<f64>() / peaks.len() as f64)
             };
@@ -217,39 +143,6 @@ impl MemoryLaw {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A pilot with so many patterns, of which each takes 60 bytes of an index and 3 more for each tenfold,
-    /// and a microsecond.
-    fn pilot(patterns: u64) -> Measured {
-        let n = patterns as f64;
-        Measured {
-            patterns: Some(patterns),
-            index_bytes: Some((n * (60.0 + 3.0 * n.log10())) as u64),
-            index_seconds: Some(n / 1e6),
-            ..Measured::default()
-        }
-    }
-
-    #[test]
-    fn an_index_grows_a_little_faster_than_its_patterns() {
-        let measured = [150_000, 300_000, 600_000, 900_000].map(pilot);
-        let found = Index::of(&measured, Interval::around(1e8, 0.1)).unwrap();
-        assert!((found.bytes.value / 84e8 - 1.0).abs() < 1e-4, "{found:?}");
-        assert!((found.seconds.unwrap().value / 100.0 - 1.0).abs() < 1e-6);
-        assert!(found.bytes.low < 0.9 * 84e8 && 1.1 * 84e8 < found.bytes.high);
-    }
-
-    #[test]
-    fn of_pilots_too_small_for_an_index_the_bytes_are_told_and_the_time_is_not() {
-        let patterns = Interval::exact(1e6);
-        let found = Index::of(&[Measured::default()], patterns).unwrap();
-        assert_eq!(found.bytes.value, expected_bytes(1_000_000) as f64);
-        assert_eq!(found.seconds, None);
-        assert_eq!(
-            Index::of(&[pilot(150_000)], Interval::exact(99_999.0)),
-            None
-        );
-    }
 
     #[test]
     fn memory_grows_with_the_text_until_it_is_full_and_then_with_the_index_alone() {
