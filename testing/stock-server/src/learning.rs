@@ -38,11 +38,7 @@ impl Work<'_> {
             return Ok(String::new());
         }
         let name = PatternName::of_events(events).to_string();
-        if self
-            .world
-            .knowledge
-            .is_retired(&self.session.node_id, &name)
-        {
+        if self.world.is_retired(&self.session.node_id, &name) {
             return Err(Crash::Retired { name, occasion });
         }
         let mut taken = Gathered::default();

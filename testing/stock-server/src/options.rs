@@ -80,6 +80,9 @@ pub struct StockOptions {
     /// 500 (6.3 only).
     #[arg(long)]
     pub(crate) tells_retired: bool,
+    /// The pattern of the N-th learn of this process is retired right before it (6.3 only).
+    #[arg(long, value_name = "N")]
+    pub(crate) retire_at: Option<u64>,
     /// All databases are empty at the start.
     #[arg(long)]
     pub(crate) empty: bool,
@@ -181,6 +184,8 @@ setters! {
     lose_ms: u64 => Some(lose_ms),
     /// Sets whether what is learned by itself of a retired pattern is refused with 409, in 6.3. Default: no.
     tells_retired: bool => tells_retired,
+    /// Retires the pattern of the learn of this number right before it, in 6.3.
+    retire_at: u64 => Some(retire_at),
     /// Sets whether all databases are empty at the start. Default: no.
     empty: bool => empty,
     /// Empties Redis after this many learns of the process.
@@ -253,6 +258,7 @@ impl StockOptions {
         give("processes", Some(self.processes.to_string()));
         give("torn-ms", Some(self.torn_ms.to_string()));
         give("tear-after", self.tear_after.map(|n| n.to_string()));
+        give("retire-at", self.retire_at.map(|n| n.to_string()));
         give("flush-after", self.flush_after.map(|n| n.to_string()));
         give("empty-after", self.empty_after.map(|n| n.to_string()));
         give("forget-after", self.forget_after.map(|n| n.to_string()));
@@ -302,6 +308,7 @@ mod tests {
             .symbols_last(true)
             .volatile(true)
             .tells_retired(true)
+            .retire_at(11)
             .empty(true)
             .processes(4)
             .torn_ms(1..=2)

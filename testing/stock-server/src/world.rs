@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 use std::process;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -32,6 +32,8 @@ pub(crate) struct World {
     pub(crate) started: Instant,
     /// Number of learns since the start.
     learned: AtomicU64,
+    /// Whether a pattern is still to be retired at its learn.
+    retires: AtomicBool,
     /// Time until which the databases are away.
     away: Mutex<Option<Instant>>,
     learns: Chance,
@@ -66,6 +68,7 @@ impl World {
             clients: Arc::default(),
             started: Instant::now(),
             learned: AtomicU64::new(0),
+            retires: AtomicBool::new(options.retire_at.is_some()),
             away: Mutex::default(),
             learns: chance(1),
             visibility: chance(2),
@@ -141,6 +144,15 @@ impl World {
         // The time passes first: a client that gives up meanwhile has its request carried out all
         // the same.
         act()
+    }
+
+    /// Returns whether a pattern that is learned next is retired, and retires it first where it is to be.
+    pub(crate) fn is_retired(&self, node_id: &str, name: &str) -> bool {
+        let next = self.learned.load(Ordering::SeqCst) + 1;
+        if Some(next) == self.options.retire_at && self.retires.swap(false, Ordering::SeqCst) {
+            self.knowledge.retire(node_id, name, true);
+        }
+        self.knowledge.is_retired(node_id, name)
     }
 
     /// Learns a chunk on the loop. It is stored in the end, and then the faults happen that are to

@@ -21,9 +21,9 @@ enum Fault {
     ResetAfter,
     /// The server acts, and half of the answer arrives.
     Truncate,
-    /// 503, and the server has not seen the request.
+    /// 503 of something in front of the server, which has not seen the request.
     UnavailableBefore,
-    /// The server acts, and the answer is a 503.
+    /// The server acts, and its answer is a 503 with a code: its database has gone meanwhile.
     UnavailableAfter,
 }
 
@@ -82,7 +82,7 @@ async fn serve(
         match fault {
             Fault::ResetBefore => return reset(&client),
             Fault::UnavailableBefore => {
-                client.write_all(UNAVAILABLE).await?;
+                client.write_all(BUSY).await?;
                 continue;
             }
             Fault::Delay => tokio::time::sleep(Duration::from_millis(30)).await,
@@ -101,15 +101,25 @@ async fn serve(
                 client.write_all(&reply[..reply.len() / 2]).await?;
                 return Ok(());
             }
-            Fault::UnavailableAfter => client.write_all(UNAVAILABLE).await?,
+            Fault::UnavailableAfter => client.write_all(&unavailable()).await?,
             _ => client.write_all(&reply).await?,
         }
     }
     Ok(())
 }
 
-const UNAVAILABLE: &[u8] =
+const BUSY: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 19\r\n\r\nService Unavailable";
+
+/// A failure of KATO 6.x that says when to ask again: at once.
+fn unavailable() -> Vec<u8> {
+    let body = r#"{"error": {"type": "StorageError", "code": "STORAGE_UNAVAILABLE", "message": "The database does not answer", "recoverable": true, "context": {}}}"#;
+    let head = format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 0\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    (head + body).into_bytes()
+}
 
 /// Ends a connection with a reset rather than in order.
 fn reset(client: &TcpStream) -> std::io::Result<()> {

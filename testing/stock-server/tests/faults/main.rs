@@ -15,6 +15,7 @@
 
 mod campaign;
 mod knowledge;
+mod retired;
 mod run;
 mod schedule;
 mod sizes;

@@ -35,7 +35,7 @@ fn longest() -> Duration {
 }
 
 /// How a run ended.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct End {
     /// What it was, in a word or two.
     pub(crate) what: &'static str,
@@ -45,8 +45,8 @@ pub(crate) struct End {
 }
 
 /// The end of one session of a trainer.
-struct Session {
-    outcome: Result<(), TrainError>,
+pub(crate) struct Session {
+    pub(crate) outcome: Result<(), TrainError>,
     doubts: Doubts,
     torn: BTreeSet<String>,
 }
@@ -68,11 +68,7 @@ pub(crate) fn carry_out(schedule: &Schedule) -> End {
 /// One trainer, which is resumed where an error may pass.
 fn alone(schedule: &Schedule, server: &mut StockServer) -> End {
     let dir = tempfile::tempdir().unwrap();
-    let mut end = End {
-        what: "",
-        doubts: Vec::new(),
-        story: Vec::new(),
-    };
+    let mut end = End::default();
     let retired = (schedule.kind == Kind::Retired).then(|| pattern_of(schedule.seed));
     let mut is_retired = false;
     let mut limits = schedule.limits.iter().copied();
@@ -154,7 +150,7 @@ fn pattern_of(seed: u64) -> (String, String) {
 }
 
 /// Compares what the server knows with what an undisturbed run learns.
-fn finished(
+pub(crate) fn finished(
     schedule: &Schedule,
     server: &mut StockServer,
     mut end: End,
@@ -234,8 +230,7 @@ fn twins(schedule: &Schedule, server: &mut StockServer) -> End {
     });
     let mut end = End {
         what: "both refused",
-        doubts: Vec::new(),
-        story: Vec::new(),
+        ..End::default()
     };
     let mut n_well = 0;
     for session in sessions {
@@ -351,7 +346,7 @@ fn unlocked(
 }
 
 /// Trains up to so many documents, as a process of its own would.
-fn train(schedule: &Schedule, url: &str, dir: &Path, limit: u64) -> Session {
+pub(crate) fn train(schedule: &Schedule, url: &str, dir: &Path, limit: u64) -> Session {
     let state = dir.join("state.json");
     let learner = learner();
     let begin = || {
