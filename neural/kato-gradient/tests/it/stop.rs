@@ -41,24 +41,6 @@ fn a_target_stops_even_without_an_improvement_by_min_delta() {
 }
 
 #[test]
-fn a_target_of_another_metric_leaves_the_patience_alone() {
-    let settings = EarlyStopSettings::new(Goal::Min)
-        .with_patience(2)
-        .with_target_of_another(Goal::Max, 0.95);
-    let mut stop = EarlyStop::new(settings).unwrap();
-    // A loss above 0.95 reaches nothing, nor does a cosine that is no number.
-    assert_eq!(stop.observe(0.99), Verdict::Improved);
-    let waiting = Verdict::Waiting { n_left: 1 };
-    assert_eq!(stop.observe_with_target(0.99, f64::NAN), waiting);
-    assert_eq!(stop.observe_with_target(0.98, 0.94), Verdict::Improved);
-    assert_eq!(stop.observe_with_target(1.5, 0.95), Verdict::ReachedTarget);
-    assert_eq!((stop.state().best, stop.state().best_at), (Some(1.5), 3));
-    // Without a goal of its own the target has that of the metric.
-    let mut stop = EarlyStop::new(EarlyStopSettings::new(Goal::Min).with_target(0.1)).unwrap();
-    assert_eq!(stop.observe_with_target(0.5, 0.1), Verdict::ReachedTarget);
-}
-
-#[test]
 fn a_metric_that_is_never_a_number_stops_as_well() {
     let settings = EarlyStopSettings::default().with_patience(2);
     let found = verdicts(settings, &[f64::NAN, f64::NAN]);
