@@ -8,7 +8,6 @@ use kato_random::SplitMix64;
 pub(crate) enum Purpose {
     Shuffle = 1,
     BatchOrder = 2,
-    Forcing = 3,
 }
 
 /// Returns the generator for one purpose at one place.

@@ -56,14 +56,6 @@ pub enum GradientError {
         /// How many classes there are.
         n_classes: usize,
     },
-    /// The metric that decides is not among those that were measured.
-    #[error("no metric is called {name:?}; choose one of {known}")]
-    UnknownMetric {
-        /// The name that was looked for.
-        name: String,
-        /// The names that there are, parted by commas.
-        known: String,
-    },
     /// Not even the smallest size fits.
     #[error(
         "a batch of {size} does not fit; use a smaller model or shorter items, or recompute activations"

@@ -1,9 +1,8 @@
-//! Which inputs of a decoder are true tokens and which its own predictions.
+//! Which share of a decoder's inputs are true tokens and not its own predictions.
 
 use serde::{Deserialize, Serialize};
 
 use crate::GradientError;
-use crate::draw::{Purpose, stream};
 use crate::error::{require, require_positive, require_share};
 
 /// The share of time steps whose input is the true one, as a function of the position.
@@ -122,43 +121,5 @@ impl TryFrom<ForcingSettings> for Forcing {
 impl From<Forcing> for ForcingSettings {
     fn from(forcing: Forcing) -> Self {
         forcing.settings
-    }
-}
-
-/// Draws for each time step of one batch whether its input is the true one.
-///
-/// One draw holds for the whole batch. What is drawn is a function of seed, epoch, step and time
-/// step alone: a resumed run, a recomputed forward pass and another number of threads draw the
-/// same. With a higher ratio the time steps that were forced stay forced.
-///
-/// ```
-/// use kato_gradient::forcing::ForcingDraws;
-///
-/// let draws = ForcingDraws::new(7, 0, 12);
-/// assert_eq!(draws.mask(50, 0.5), ForcingDraws::new(7, 0, 12).mask(50, 0.5));
-/// assert!(draws.mask(50, 1.0).iter().all(|forced| *forced));
-/// assert!(!draws.mask(50, 0.0).contains(&true));
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ForcingDraws {
-    seed: u64,
-    epoch: u64,
-    step: u64,
-}
-
-impl ForcingDraws {
-    /// Creates the draws of one step.
-    #[must_use]
-    pub const fn new(seed: u64, epoch: u64, step: u64) -> Self {
-        Self { seed, epoch, step }
-    }
-
-    /// Returns for each of `n_time_steps` whether its input is the true one.
-    #[must_use]
-    pub fn mask(&self, n_time_steps: usize, ratio: f64) -> Vec<bool> {
-        // A stream a step: nothing that other steps draw can move it.
-        let mut random = stream(self.seed, Purpose::Forcing, &[self.epoch, self.step]);
-        // Drawn even where the ratio decides alone, so that step t always has draw t.
-        (0..n_time_steps).map(|_| random.unit() < ratio).collect()
     }
 }

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 ///
 /// assert!(Goal::Min.is_better(0.4, 0.5, 0.01));
 /// assert!(!Goal::Max.is_better(0.505, 0.5, 0.01));
-/// assert_eq!(Goal::of_metric("val_loss"), Some(Goal::Min));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -42,23 +41,6 @@ impl Goal {
         match self {
             Self::Min => value <= target,
             Self::Max => value >= target,
-        }
-    }
-
-    /// Returns the goal that a metric's usual name implies, or `None` for a name of another kind.
-    ///
-    /// The name's last word, after `_`, `-`, `/` or `.`, decides: `val_loss` is a loss.
-    #[must_use]
-    pub fn of_metric(name: &str) -> Option<Self> {
-        // The last word, as what comes before it says of which data the metric is.
-        let word = name.rsplit(['_', '-', '/', '.']).next().unwrap_or(name);
-        match word.to_ascii_lowercase().as_str() {
-            "loss" | "mae" | "mse" | "rmse" | "error" | "perplexity" | "nll" => Some(Self::Min),
-            "accuracy" | "acc" | "r2" | "f1" | "precision" | "recall" | "cosine" | "auc" => {
-                Some(Self::Max)
-            }
-            // Guessing wrong would keep the worst model and call it the best.
-            _ => None,
         }
     }
 }

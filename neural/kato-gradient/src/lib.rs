@@ -5,8 +5,6 @@
 //! Every part stands alone. Settings are read with serde and checked by `new`; what changes while
 //! a model is trained is a state that can be saved, and everything else is a pure function.
 
-pub mod accumulation;
-pub mod best;
 pub mod curriculum;
 mod draw;
 mod error;

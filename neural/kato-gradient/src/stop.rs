@@ -20,10 +20,6 @@ pub struct EarlyStopSettings {
     /// The value at which there is nothing left to reach; none by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<f64>,
-    /// Which values of another metric the target is for; none, the default, where the target is
-    /// for the metric itself. See [`EarlyStop::observe_with_target`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub target_goal: Option<Goal>,
 }
 
 impl Default for EarlyStopSettings {
@@ -34,7 +30,6 @@ impl Default for EarlyStopSettings {
             min_delta: 1e-5,
             // What is good enough depends on the metric.
             target: None,
-            target_goal: None,
         }
     }
 }
@@ -67,14 +62,6 @@ impl EarlyStopSettings {
     #[must_use]
     pub const fn with_target(mut self, target: f64) -> Self {
         self.target = Some(target);
-        self
-    }
-
-    /// Sets the value of another metric at which to stop.
-    #[must_use]
-    pub const fn with_target_of_another(mut self, goal: Goal, target: f64) -> Self {
-        self.target = Some(target);
-        self.target_goal = Some(goal);
         self
     }
 }
@@ -173,42 +160,7 @@ impl EarlyStop {
     }
 
     /// Takes the metric of one more evaluation. A NaN is no improvement.
-    ///
-    /// A target of another metric is not looked at.
     pub fn observe(&mut self, metric: f64) -> Verdict {
-        let reached = match self.settings.target_goal {
-            None => self.reaches(self.settings.goal, metric),
-            Some(_) => false,
-        };
-        self.take(metric, reached)
-    }
-
-    /// Takes two metrics of one more evaluation: the first for the patience, the second for the
-    /// target.
-    ///
-    /// ```
-    /// use kato_gradient::Goal;
-    /// use kato_gradient::stop::{EarlyStop, EarlyStopSettings, Verdict};
-    ///
-    /// // Patience with the loss, and a cosine that is good enough.
-    /// let settings = EarlyStopSettings::new(Goal::Min).with_target_of_another(Goal::Max, 0.95);
-    /// let mut stop = EarlyStop::new(settings)?;
-    /// assert_eq!(stop.observe_with_target(0.4, 0.93), Verdict::Improved);
-    /// assert_eq!(stop.observe_with_target(0.5, 0.96), Verdict::ReachedTarget);
-    /// # Ok::<(), kato_gradient::GradientError>(())
-    /// ```
-    pub fn observe_with_target(&mut self, metric: f64, target_metric: f64) -> Verdict {
-        let goal = self.settings.target_goal.unwrap_or(self.settings.goal);
-        let reached = self.reaches(goal, target_metric);
-        self.take(metric, reached)
-    }
-
-    fn reaches(&self, goal: Goal, metric: f64) -> bool {
-        let target = self.settings.target;
-        target.is_some_and(|target| goal.reaches(metric, target))
-    }
-
-    fn take(&mut self, metric: f64, reached_target: bool) -> Verdict {
         let settings = &self.settings;
         let state = &mut self.state;
         let index = state.n_observations;
@@ -220,7 +172,8 @@ impl EarlyStop {
                 .is_none_or(|best| settings.goal.is_better(metric, best, settings.min_delta));
         // A target counts even where it is missed by less than `min_delta` before, and the model
         // that reaches it is the one to take.
-        if reached_target {
+        let target = settings.target;
+        if target.is_some_and(|target| settings.goal.reaches(metric, target)) {
             state.best = Some(metric);
             state.best_at = index;
             state.n_without = 0;

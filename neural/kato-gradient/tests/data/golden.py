@@ -163,11 +163,6 @@ def token_budget(lengths, max_tokens, max_items, seed, epoch):
     return shuffle(batches, stream(seed, 2, [epoch]))
 
 
-def forced(n, ratio, seed, epoch, step):
-    random = stream(seed, 3, [epoch, step])
-    return [random.unit() < ratio for _ in range(n)]
-
-
 def steps(rates):
     return [float(f"{rate:.17g}") for rate in rates]
 
@@ -215,7 +210,6 @@ lengths = [5, 3, 9, 3, 7, 1, 9, 4, 4, 2, 8, 6]
 print(f'"lengths": {json.dumps(lengths)},')
 print(f'"bucketed": {json.dumps(bucketed(lengths, 2, 4, 42, 1))},')
 print(f'"token_budget": {json.dumps(token_budget(lengths, 12, 3, 42, 1))},')
-print(f'"forced": {json.dumps([forced(24, 0.5, 42, *place) for place in [(0, 0), (0, 1), (1, 0)]])},')
 print(f'"metrics": {json.dumps(metrics)},')
 print(f'"scaler": {json.dumps({"finite": finite, "interval": 3, "scales": list(scaler(finite, 3))})}')
 print("}")

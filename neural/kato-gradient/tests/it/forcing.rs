@@ -1,8 +1,7 @@
 //! Forcing and curriculum.
 
 use kato_gradient::curriculum::{Curriculum, CurriculumSettings, Phase};
-use kato_gradient::forcing::{Forcing, ForcingDraws, ForcingSettings};
-use proptest::prelude::*;
+use kato_gradient::forcing::{Forcing, ForcingSettings};
 
 #[test]
 fn the_default_curriculum_is_the_planned_one() {
@@ -45,32 +44,4 @@ fn the_decays_are_those_of_their_source() {
     // Half where exp(i/k) is k: at 10·ln 10.
     assert!((ratio(sigmoid, 10.0 * 10.0_f64.ln()) - 0.5).abs() < 1e-12);
     assert_eq!(ratio(sigmoid, 1e9), 0.0);
-}
-
-proptest! {
-    #[test]
-    fn draws_are_uniform_and_steps_share_nothing(seed in any::<u64>(), epoch in 0..1000_u64) {
-        let n_forced: usize = (0..100)
-            .map(|step| {
-                let mask = ForcingDraws::new(seed, epoch, step).mask(50, 0.3);
-                mask.iter().filter(|forced| **forced).count()
-            })
-            .sum();
-        // 5,000 draws: 1,500 ± 6 standard deviations of 32.
-        prop_assert!((1306..=1694).contains(&n_forced), "{n_forced}");
-        let masks = [0, 1].map(|step| ForcingDraws::new(seed, epoch, step).mask(200, 0.5));
-        prop_assert_ne!(&masks[0], &masks[1]);
-        // Seed, epoch and step must not stand for one another.
-        prop_assert_ne!(&masks[1], &ForcingDraws::new(seed ^ 1, epoch, 0).mask(200, 0.5));
-    }
-
-    #[test]
-    fn more_forcing_keeps_what_was_forced(seed in any::<u64>(), low in 0.0..1.0_f64, more in 0.0..1.0_f64) {
-        let draws = ForcingDraws::new(seed, 3, 5);
-        let few = draws.mask(80, low);
-        let many = draws.mask(80, (low + more).min(1.0));
-        prop_assert!(few.iter().zip(&many).all(|(few, many)| many >= few));
-        // A longer text has the same beginning.
-        prop_assert_eq!(&draws.mask(100, low)[..80], &few[..]);
-    }
 }

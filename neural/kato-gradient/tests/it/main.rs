@@ -6,7 +6,6 @@
     reason = "helpers of tests may fail by panic, as tests do"
 )]
 
-mod accumulation;
 mod exact_sum;
 mod finder;
 mod forcing;

@@ -1,9 +1,8 @@
-//! Early stop and the choice of the best model.
+//! Early stop, and rates that a metric lowers.
 
-use kato_gradient::best::BestModel;
+use kato_gradient::Goal;
 use kato_gradient::plateau::{Plateau, PlateauSettings};
 use kato_gradient::stop::{EarlyStop, EarlyStopSettings, Verdict};
-use kato_gradient::{Goal, GradientError};
 use proptest::prelude::*;
 
 fn verdicts(settings: EarlyStopSettings, metrics: &[f64]) -> Vec<Verdict> {
@@ -42,24 +41,6 @@ fn a_target_stops_even_without_an_improvement_by_min_delta() {
 }
 
 #[test]
-fn a_target_of_another_metric_leaves_the_patience_alone() {
-    let settings = EarlyStopSettings::new(Goal::Min)
-        .with_patience(2)
-        .with_target_of_another(Goal::Max, 0.95);
-    let mut stop = EarlyStop::new(settings).unwrap();
-    // A loss above 0.95 reaches nothing, nor does a cosine that is no number.
-    assert_eq!(stop.observe(0.99), Verdict::Improved);
-    let waiting = Verdict::Waiting { n_left: 1 };
-    assert_eq!(stop.observe_with_target(0.99, f64::NAN), waiting);
-    assert_eq!(stop.observe_with_target(0.98, 0.94), Verdict::Improved);
-    assert_eq!(stop.observe_with_target(1.5, 0.95), Verdict::ReachedTarget);
-    assert_eq!((stop.state().best, stop.state().best_at), (Some(1.5), 3));
-    // Without a goal of its own the target has that of the metric.
-    let mut stop = EarlyStop::new(EarlyStopSettings::new(Goal::Min).with_target(0.1)).unwrap();
-    assert_eq!(stop.observe_with_target(0.5, 0.1), Verdict::ReachedTarget);
-}
-
-#[test]
 fn a_metric_that_is_never_a_number_stops_as_well() {
     let settings = EarlyStopSettings::default().with_patience(2);
     let found = verdicts(settings, &[f64::NAN, f64::NAN]);
@@ -73,56 +54,6 @@ fn a_metric_that_is_never_a_number_stops_as_well() {
 fn no_patience_at_all_is_refused() {
     let refused = EarlyStop::new(EarlyStopSettings::default().with_patience(0)).unwrap_err();
     assert_eq!(refused.to_string(), "patience is 0; set it to at least 1");
-}
-
-#[test]
-fn the_best_model_needs_the_metric_that_decides() {
-    let mut best = BestModel::new("f1", Goal::Max);
-    let refused = best
-        .observe(1, &[("val_loss", 0.5), ("r2", 0.1)])
-        .unwrap_err();
-    assert!(matches!(refused, GradientError::UnknownMetric { .. }));
-    assert_eq!(
-        refused.to_string(),
-        "no metric is called \"f1\"; choose one of val_loss, r2"
-    );
-    assert_eq!(best.step(), None);
-    assert!(!best.observe(2, &[("f1", f64::NAN)]).unwrap());
-    assert!(best.observe(3, &[("f1", 0.2)]).unwrap());
-    assert!(!best.observe(4, &[("f1", 0.2)]).unwrap());
-    assert_eq!((best.step(), best.value()), (Some(3), Some(0.2)));
-}
-
-#[test]
-fn the_best_model_comes_back_to_the_bit() {
-    let mut best = BestModel::new("loss", Goal::Min).with_tie_break("r2", Goal::Max);
-    best.observe(
-        7,
-        &[("loss", 0.977_258_318_417_249_1), ("r2", f64::NEG_INFINITY)],
-    )
-    .unwrap();
-    let saved = serde_json::to_string(&best).unwrap();
-    let mut resumed: BestModel = serde_json::from_str(&saved).unwrap();
-    assert_eq!(resumed, best);
-    // The tie is still one, and anything is above the infinity.
-    assert!(
-        resumed
-            .observe(8, &[("loss", 0.977_258_318_417_249_1), ("r2", -9.0)])
-            .unwrap()
-    );
-}
-
-#[test]
-fn usual_names_of_metrics_imply_their_goals() {
-    for name in ["loss", "val_loss", "train/MSE", "mae", "perplexity"] {
-        assert_eq!(Goal::of_metric(name), Some(Goal::Min), "{name}");
-    }
-    for name in ["r2", "val.f1", "token-accuracy", "cosine"] {
-        assert_eq!(Goal::of_metric(name), Some(Goal::Max), "{name}");
-    }
-    for name in ["", "loss_scale", "steps", "f1_threshold"] {
-        assert_eq!(Goal::of_metric(name), None, "{name}");
-    }
 }
 
 #[test]
