@@ -204,7 +204,7 @@ impl SessionConfig {
     /// Returns the effective values that KATO of a generation answers (`session_config`).
     #[must_use]
     pub fn settings(&self, generation: KatoGeneration) -> Map<String, Value> {
-        let value = serde_json::to_value(self);
+        let value = serde_json::to_value(self.clone().taken_by(generation));
         // It is a struct, so it is an object.
         let Ok(Value::Object(mut settings)) = value else {
             return Map::new();

@@ -162,8 +162,8 @@ impl Session {
     ///
     /// As [`observe`](Self::observe), for any of the observations, all of which are checked before
     /// the first is taken in; but not of the learn at the end, where the engine's generation
-    /// [swallows it](kato_model::KatoGeneration::swallows_final_learn). Should the node's index turn out to be full on the way, the session
-    /// is as before, and the node keeps what it learned by then.
+    /// [swallows it](kato_model::KatoGeneration::swallows_final_learn). Should a pattern on the way be retired, or the node's index turn out to
+    /// be full, the session is as before, and the node keeps what it learned by then.
     pub fn observe_sequence(&mut self, sequence: Sequence) -> Result<SequenceOutcome, EngineError> {
         let limits = &self.node.options().limits;
         check_limit(

@@ -140,7 +140,7 @@ impl Session {
         };
         for (idx, (item, vector)) in sequence.items.into_iter().zip(vectors).enumerate() {
             if sequence.clear_stm_between && idx > 0 {
-                // KATO 3.10.1 keeps emotives and metadata here, unlike in `clear_stm`.
+                // KATO keeps emotives, metadata and the vectors that wait here, unlike in `clear_stm`.
                 self.clear_events();
                 self.state.past.clear();
             }

@@ -208,10 +208,9 @@ impl Session {
         Ok(outcome)
     }
 
-    /// Clears the events and their vectors, and nothing else.
+    /// Clears the events, and nothing else.
     pub(super) fn clear_events(&mut self) {
         self.state.stm.clear();
-        self.state.vectors.clear();
         self.stm_bytes = 0;
     }
 }

@@ -199,4 +199,9 @@ fn every_generation_answers_its_own_settings() {
     // What is stored comes back.
     let stored = serde_json::from_value::<SessionConfig>(json!(new)).unwrap();
     assert_eq!(stored, new);
+    // Of a session of 3.10, what the newest refuses is shown as it counts: as the default.
+    let zero = SessionConfig::builder().with_recall_threshold(0.0);
+    let zero = zero.build().unwrap();
+    let shown = |generation| zero.settings(generation)["recall_threshold"].clone();
+    assert_eq!((shown(V3_10), shown(V6)), (json!(0.0), json!(0.1)));
 }

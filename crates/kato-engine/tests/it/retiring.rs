@@ -165,6 +165,12 @@ fn a_purge_tells_what_it_left_alone() {
     let known = node.purge(Some(&[names[1]]), 0).unwrap();
     assert_eq!(known.status(), PurgeStatus::NothingToPurge);
     assert!(node.teach(&lessons[1]).is_err() && node.is_retired(&names[1]));
+    // What was finalized is no more, also where nobody learned what is purged.
+    node.finalize_training();
+    node.retire(&[PatternName::of_events(&[["unknown"]])])
+        .unwrap();
+    node.purge(None, 9).unwrap();
+    assert!(!node.is_finalized());
 }
 
 #[test]
@@ -282,11 +288,13 @@ fn a_sequence_whose_last_learn_is_refused_keeps_what_it_observed_in_the_newest_g
                 assert!(session.stm().is_empty());
             }
         }
-        // Learns on the way are never swallowed, and nothing of the call is kept.
+        // Learns on the way are never swallowed: the session keeps nothing of the call, and the node what
+        // was learned before, as in KATO.
         session.config_mut().max_pattern_length = 2;
         session.clear_stm();
-        let refused = session.observe_sequence(sequence());
+        let words = ["x", "y", "a", "b"].map(|word| Observation::strings([word]));
+        let refused = session.observe_sequence(Sequence::new(words));
         assert!(matches!(refused, Err(EngineError::Retired { .. })));
-        assert!(session.stm().is_empty());
+        assert!(session.stm().is_empty() && node.n_patterns() == 1);
     }
 }

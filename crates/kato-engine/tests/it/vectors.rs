@@ -105,6 +105,17 @@ fn vectors_of_a_memory_that_was_cleared_are_not_stored() {
 }
 
 #[test]
+fn vectors_of_a_sequence_are_stored_by_its_learn_although_the_memory_is_emptied_in_between() {
+    let engine = Engine::in_memory(&[NODE]);
+    let mut session = engine.node(NODE).unwrap().session(SessionConfig::default());
+    let items = [vector(&[1.0]), Observation::strings(["a", "b"])];
+    let sequence = Sequence::new(items).clear_stm_between().learn_at_end();
+    session.observe_sequence(sequence).unwrap();
+    session.observe(vector(&[2.0])).unwrap();
+    assert_eq!(session.stm()[0].symbols(), names(&[&[1.0], &[2.0]]));
+}
+
+#[test]
 fn vectors_of_a_text_have_the_names_of_its_decimals_when_read_as_doubles() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("vectors.txt");

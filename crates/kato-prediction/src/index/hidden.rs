@@ -116,6 +116,8 @@ impl PatternIndex {
     /// which are differences. What was [finalized](Self::finalize) is no more. The memory that the
     /// pattern takes stays taken.
     pub fn purge(&mut self, name: &PatternName, affinity: &EmotiveMap) -> Option<u64> {
+        // As in KATO, whether or not there is something behind the name.
+        self.finalized = None;
         let spot = self.spot(name)?;
         let frequency = self.frequency_at(spot);
         let mut symbols = Vec::new();
@@ -144,7 +146,6 @@ impl PatternIndex {
             (Spot::Base(_), None) => {}
         }
         self.emotives.remove(name);
-        self.finalized = None;
         self.hidden.purged.insert(*name);
         Some(frequency)
     }
