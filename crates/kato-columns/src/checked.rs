@@ -300,6 +300,7 @@ impl CheckedBytes {
     }
 
     /// Returns a view to read from.
+    #[inline]
     #[must_use]
     pub fn view(&self) -> View<'_> {
         View {

@@ -140,7 +140,7 @@ mod tests {
             expected.iter().for_each(|&start| writer.push(start).unwrap());
             writer.end(&mut columns, &name).unwrap();
 
-            let mut find = |name: &str| Ok(columns.map(name, &damage)?);
+            let mut find = |name: &str| columns.map(name, &damage);
             let found = small(n, "counts", numbers.len(), &mut find).unwrap();
             let places = [range.0, range.1].map(|place| place.index(numbers.len() + 1));
             let range = places[0].min(places[1])..places[0].max(places[1]);

@@ -125,8 +125,10 @@ impl Level {
         mut each: impl FnMut(usize, NgramCounts),
     ) {
         let (mut place, mut from) = (0, 0);
-        let (start, len) = (sealed.start, sealed.len());
+        let start = sealed.start;
         let held = self.symbols.part(sealed.clone());
+        // None where they are damaged.
+        let len = held.len();
         let mut changed_counts = self.changes(sealed.clone());
         let (counts, continuations) = self.parts(sealed);
         // From whichever of the two is behind, past all that the other lacks.
@@ -137,7 +139,7 @@ impl Level {
                 // As most of the shortest n-grams.
                 from = at_number;
             } else {
-                from += first_not_below(len - from, |at| held.get(from + at) < symbol);
+                from = held.first_from(from, symbol);
             }
             if from == len {
                 break;

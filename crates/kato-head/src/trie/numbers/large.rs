@@ -56,7 +56,7 @@ impl Large {
     }
 
     /// Returns the large number of a place; any where a file is damaged.
-    #[cold]
+    #[inline(never)]
     pub(super) fn get(&self, place: usize) -> u32 {
         let (block, at) = (place / LARGE_BLOCK, (place % LARGE_BLOCK) as u8);
         let blocks = self.blocks.view();

@@ -1,7 +1,9 @@
 //! Ranges of columns.
 
 use super::lines::words;
-use super::{LINE_BYTES, Large, Numbers, ONES, Ones, Reader, Width, first_at_least};
+use super::{
+    LINE_BYTES, Large, Numbers, ONES, Ones, Reader, Width, first_at_least, first_not_below,
+};
 
 /// Bytes of a file up to which a range is looked at as one.
 const MOST_PART_BYTES: usize = 1 << 16;
@@ -75,7 +77,28 @@ impl Part<'_> {
         (at < len && self.get(at) == number).then_some(at)
     }
 
-    fn len(self) -> usize {
+    /// Returns the first place from another one on whose number is not below a number, as these ascend; takes longer
+    /// the further it is.
+    #[inline]
+    pub(crate) fn first_from(self, from: usize, number: u32) -> usize {
+        let rest = self.len().saturating_sub(from);
+        from + match self {
+            // Asked which kind it is only once.
+            Self::Owned(numbers) => first_not_below(rest, |at| numbers[from + at] < number),
+            Self::Two(numbers) => first_not_below(rest, |at| {
+                u32::from(u16::from_le_bytes(numbers[from + at])) < number
+            }),
+            Self::Four(numbers) => {
+                first_not_below(rest, |at| u32::from_le_bytes(numbers[from + at]) < number)
+            }
+            Self::Byte(..) | Self::Ones(..) | Self::Each(..) => {
+                first_not_below(rest, |at| self.get(from + at) < number)
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn len(self) -> usize {
         match self {
             Self::Owned(numbers) => numbers.len(),
             Self::Byte(bytes, ..) => bytes.len(),
@@ -93,11 +116,7 @@ impl Part<'_> {
             Self::Byte(bytes, large, start) => {
                 large.of_byte(bytes.get(at).copied().unwrap_or(0), start + at)
             }
-            Self::Ones(lines, ones, start, len) if at < len => {
-                let place = start + at;
-                let line = lines.get(place / ONES - start / ONES);
-                line.map_or(0, |line| ones.of_line(&words(line), place % ONES))
-            }
+            Self::Ones(lines, ones, start, len) if at < len => of_lines(lines, ones, start, at),
             Self::Ones(..) => 0,
             Self::Two(numbers) => {
                 u16::from_le_bytes(numbers.get(at).copied().unwrap_or_default()).into()
@@ -106,4 +125,12 @@ impl Part<'_> {
             Self::Each(reader, start, _) => reader.get(start + at),
         }
     }
+}
+
+/// Returns a number of lines, of which the first one holds what stands at `start`.
+#[inline(never)]
+fn of_lines(lines: &[[u8; LINE_BYTES]], ones: &Ones, start: usize, at: usize) -> u32 {
+    let place = start + at;
+    let line = lines.get(place / ONES - start / ONES);
+    line.map_or(0, |line| ones.of_line(&words(line), place % ONES))
 }
