@@ -5,7 +5,8 @@
     for deb in debs/*.deb; do dpkg-deb -x "$deb" unpacked; done
     python3 benches/trial_corpora.py unpacked corpora
 
-Six further kinds, with `untouched` as third argument, need manpages-ja, dict-foldoc, iso-codes and golang-1.19-src.
+Further kinds are made with a third argument: `more` needs manpages-ja, dict-foldoc, iso-codes and golang-1.19-src; `untouched` needs
+manpages-de, manpages-fr, manpages-dev, fortunes, dict-gcide, perl-doc, postgresql-doc-15 and python3.11-doc, and mixes them, too.
 
 Writes one JSON Lines file a corpus; docs/costs.md says what is measured on them.
 """
@@ -59,8 +60,8 @@ def corpora(root):
     yield "packages", package_list()[:30000]
 
 
-def untouched(root):
-    """Yields kinds that no choice of the estimator was made on."""
+def more(root):
+    """Yields kinds that the width of intervals was chosen on, and nothing else."""
     share = root / "usr/share"
     yield "manual-ja", below(share / "man/ja", "*/*.gz")
     yield "foldoc", pieces(below(share / "dictd", "foldoc.dict.dz"), r"\n(?=\S)")
@@ -72,11 +73,40 @@ def untouched(root):
     yield "changelogs", below(pathlib.Path("/usr/share/doc"), "*/changelog*.gz")
 
 
+def mixed(one, other, of_ten):
+    """Returns texts of two kinds, so many of ten of the first."""
+    n = min(len(one) // of_ten, len(other) // (10 - of_ten))
+    return one[: n * of_ten] + other[: n * (10 - of_ten)]
+
+
+def untouched(root):
+    """Yields kinds, and mixtures of them, that no choice of the estimator was made on."""
+    share = root / "usr/share"
+    fortunes = [path for path in sorted((share / "games/fortunes").glob("*")) if not path.is_symlink()]
+    kinds = {
+        "manual-de": below(share / "man/de", "*/*.gz"),
+        "manual-fr": below(share / "man/fr", "*/*.gz"),
+        "manual-dev": below(share / "man", "man[1-9]/*.gz"),
+        "sayings-en": pieces((read(path) for path in fortunes if path.suffix != ".dat"), r"(?m)^%\s*$"),
+        "dictionary": pieces(below(share / "dictd", "gcide.dict.dz"), r"\n\s*\n"),
+        "perl": below(root / "usr/share/perl", "**/*.pod"),
+        "postgresql": (TAG.sub(" ", page) for page in below(share / "doc/postgresql-doc-15", "**/*.html")),
+        "python-doc": (TAG.sub(" ", page) for page in below(share / "doc/python3.11/html", "**/*.html")),
+    }
+    kinds = {name: [text for text in texts if text.strip()] for name, texts in kinds.items()}
+    yield from kinds.items()
+    licences = list(below(pathlib.Path("/usr/share/doc"), "*/copyright"))
+    yield "manual-fr-and-postgresql-5-5", mixed(kinds["manual-fr"], kinds["postgresql"], 5)
+    yield "sayings-en-and-manual-dev-9-1", mixed(kinds["sayings-en"], kinds["manual-dev"], 9)
+    yield "manual-de-and-licences-7-3", mixed(kinds["manual-de"], licences, 7)
+    yield "dictionary-and-python-doc-9-1", mixed(kinds["dictionary"], kinds["python-doc"], 9)
+
+
 def main():
     if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
     root, out = map(pathlib.Path, sys.argv[1:3])
-    of = untouched if sys.argv[3:] == ["untouched"] else corpora
+    of = {"more": more, "untouched": untouched}.get("".join(sys.argv[3:]), corpora)
     out.mkdir(parents=True, exist_ok=True)
     for name, texts in of(root):
         documents = [text for text in texts if text.strip()]

@@ -20,6 +20,15 @@ const LOCALITY: f64 = 0.08;
 /// Independent observations below which more documents would tell more than anything else.
 const FEW: f64 = 50.0;
 
+/// What the logarithms of an interval are multiplied by that holds a part of the likelihood: patterns that
+/// documents share count for less there than they tell. Of ten intervals so narrow, nine hold on the kinds of
+/// text in docs/costs.md.
+const CERTAINTY: f64 = 0.65;
+
+/// Error of the logarithm for each by which drawn documents are larger or smaller than all of them: text of
+/// other lengths repeats more, or less. As on the same kinds.
+const UNLIKE: f64 = 0.26;
+
 /// What estimates of all levels have in common.
 pub(crate) struct Reach {
     /// Size of the target, as a multiple of what is known.
@@ -31,6 +40,8 @@ pub(crate) struct Reach {
     /// Part of all cases that may lie below an interval, and the deviations to its end.
     outside: f64,
     width: f64,
+    /// How far the mean size of the documents drawn is from that of all, as a logarithm.
+    unlike: f64,
 }
 
 impl Reach {
@@ -39,6 +50,7 @@ impl Reach {
     pub(crate) fn of(
         drawn: &FrequencyCounts,
         [factor, share]: [f64; 2],
+        unlike: f64,
         outside: f64,
         width: f64,
     ) -> Self {
@@ -52,6 +64,7 @@ impl Reach {
             copies,
             outside,
             width,
+            unlike,
         }
     }
 }
@@ -68,6 +81,7 @@ pub(crate) struct LevelModel<'a> {
     /// could repeat both in many documents and often within each.
     once: Growth<'a>,
     width: f64,
+    unlike: f64,
 }
 
 /// An estimate of distinct patterns with the standard deviations of its logarithm, downwards and
@@ -101,6 +115,7 @@ impl<'a> LevelModel<'a> {
             all: Growth::fit(&evidence.frequencies, law),
             once: Growth::fit(&evidence.once_a_document, law),
             width: reach.width,
+            unlike: reach.unlike,
         }
     }
 
@@ -184,8 +199,11 @@ impl<'a> LevelModel<'a> {
             let ends = recapture.bounds().map(|bound| observed + added * bound);
             (low, high) = (low.min(ends[0]), high.max(ends[1]));
         }
-        let drift = drift(calls / self.evidence.learn_calls as f64);
-        let sds = [value / low, high / value].map(|ratio| (ratio.ln() / self.width).hypot(drift));
+        let n = self.evidence.learn_calls as f64;
+        let unlike = UNLIKE * self.unlike * (1.0 - n / calls);
+        let others = drift(calls / n).hypot(unlike);
+        let sd = |ratio: f64| (CERTAINTY * ratio.ln() / self.width).hypot(others);
+        let sds = [value / low, high / value].map(sd);
         let holders = self.evidence.holders.as_ref();
         let is_few = holders.is_some_and(|[calls, _]| calls.independent < FEW);
         (

@@ -115,6 +115,26 @@ impl Sums {
         self.scaled(documents / n, value, residuals, 2.0)
     }
 
+    /// Returns how far the mean text of the documents is from that of all of a target, as a logarithm: as it
+    /// is where the target tells both, else the standard error of the mean.
+    pub(crate) fn unlike(&self, target: &Target) -> f64 {
+        let mean = self.x / self.documents;
+        let distance = match *target {
+            Target {
+                samples: Some(documents),
+                text_bytes: Some(bytes),
+                ..
+            } => (bytes as f64 / documents as f64 / mean).ln().abs(),
+            _ => {
+                (self.xx / self.documents - mean * mean).max(0.0).sqrt()
+                    / mean
+                    / self.documents.sqrt()
+            }
+        };
+        // Neither has anything to tell of documents without text.
+        if distance.is_finite() { distance } else { 0.0 }
+    }
+
     /// Adds the error to a total over `factor` times the documents of the sample.
     ///
     /// The sample is a part of these documents; for a factor below 1 they are a part of the sample.
@@ -169,6 +189,19 @@ mod tests {
         let sums = documents();
         let scaled = sums.ratio(sums.x);
         assert!((scaled.value - sums.y).abs() < 1e-9 && scaled.relative_sd == 0.0);
+    }
+
+    #[test]
+    fn documents_are_as_unlike_all_as_their_means_or_as_chance_has_it() {
+        let sums = documents();
+        let of = |target: Target| sums.unlike(&target);
+        assert!(of(Target::samples(1_000).with_text_bytes(205_000)).abs() < 1e-12);
+        let twice = of(Target::samples(1_000).with_text_bytes(410_000));
+        assert!((twice - 2f64.ln()).abs() < 1e-12);
+        // 40 documents of 10 to 400 bytes: a deviation of 0.563 means.
+        let chance = of(Target::text_bytes(410_000));
+        assert!((chance - 0.563 / 40f64.sqrt()).abs() < 1e-4, "{chance}");
+        assert_eq!(Sums::default().unlike(&Target::samples(1)), 0.0);
     }
 
     #[test]

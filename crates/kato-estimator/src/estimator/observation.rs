@@ -42,7 +42,15 @@ impl<'a> Observation<'a> {
             .samples
             .filter(|&samples| samples > calibration.samples);
         let known = known.map_or(1.0 / factor, |all| calibration.samples as f64 / all as f64);
-        let reach = Reach::of(&calibration.drawn, [factor, known], 1.0 - share, width);
+        let unlike = calibration.levels.first().and_then(|level| level.spread);
+        let unlike = unlike.map_or(0.0, |spread| spread.by_text_bytes.unlike(target));
+        let reach = Reach::of(
+            &calibration.drawn,
+            [factor, known],
+            unlike,
+            1.0 - share,
+            width,
+        );
         let fit = |level| LevelModel::fit(level, &reach, estimator.law);
         Self {
             calibration,

@@ -123,7 +123,7 @@ impl Draws {
 /// A document of which no text is kept: its paragraphs and its bytes.
 pub(crate) type Tokens<'a> = (&'a [Vec<u32>], u64);
 
-/// The distinct patterns of a corpus as they are estimated from some of its documents.
+/// What is estimated of a corpus from some of its documents, against the truth.
 pub(crate) struct Found {
     /// The logarithm of the estimate over the truth.
     pub(crate) error: f64,
@@ -133,6 +133,15 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// Compares an estimate with the truth.
+    pub(crate) fn of(estimate: &Figure, truth: f64) -> Self {
+        Self {
+            error: (estimate.value / truth).ln(),
+            width: (estimate.high / estimate.low).ln(),
+            holds: estimate.covers(truth),
+        }
+    }
+
     /// Estimates all documents, whose text is known in bytes, from `n` of them.
     pub(crate) fn from(
         hierarchy: &EstimatedHierarchy,
@@ -155,12 +164,10 @@ impl Found {
         };
         let truth = patterns(&documents.iter().collect::<Vec<_>>(), None).value;
         let text_bytes = documents.iter().map(|(_, bytes)| bytes).sum();
-        let found = patterns(&draws.choose(documents, n), Some(text_bytes));
-        Self {
-            error: (found.value / truth).ln(),
-            width: (found.high / found.low).ln(),
-            holds: found.covers(truth),
-        }
+        Self::of(
+            &patterns(&draws.choose(documents, n), Some(text_bytes)),
+            truth,
+        )
     }
 }
 
