@@ -1,5 +1,5 @@
 //! Trains a stack of transformer blocks on random rows and prints tokens per processor second:
-//! `stack f32|bf16 THREADS SECONDS`.
+//! `stack f32|bf16 THREADS SECONDS [keep]`, where `keep` keeps what each block begins with.
 
 #![expect(clippy::print_stdout, reason = "figures are what it is for")]
 
@@ -39,7 +39,7 @@ fn gradients(p: &mut [Vec<f32>]) -> BlockGradients<'_> {
     BlockGradients { norm_1, norm_1_bias, qkv, qkv_bias, out, out_bias, norm_2, norm_2_bias, up, up_bias, down, down_bias }
 }
 
-fn train(precision: Precision, limit: f64) -> Result<(), Error> {
+fn train(precision: Precision, limit: f64, keeps: bool) -> Result<(), Error> {
     let best = Instructions::detect();
     let mut seed = 1_u64;
     let mut number = || {
@@ -58,6 +58,7 @@ fn train(precision: Precision, limit: f64) -> Result<(), Error> {
     let options = BlockOptions::new(WIDTH, 4).with_precision(precision);
     let mut stack = TransformerStack::new(options)?;
     let (mut y, mut dy, mut dx) = (x.clone(), x.clone(), x.clone());
+    let mut inputs = vec![0.0; if keeps { (N_BLOCKS - 1) * x.len() } else { 0 }];
     let (mut start, mut processor) = (Instant::now(), processor_seconds().unwrap_or(f64::NAN));
     for step in 1.. {
         if step == 2 {
@@ -65,8 +66,13 @@ fn train(precision: Precision, limit: f64) -> Result<(), Error> {
         }
         let blocks: Vec<_> = p.chunks_exact(SIZES.len()).map(weights).collect();
         stack.pack(&blocks, Pass::Training)?;
-        let input = BlockInput::new(&x, BATCH, ROWS);
-        stack.forward(input, &mut y)?;
+        let mut input = BlockInput::new(&x, BATCH, ROWS);
+        if keeps {
+            stack.forward_keeping(input, &mut y, &mut inputs)?;
+            input = input.with_inputs(&inputs);
+        } else {
+            stack.forward(input, &mut y)?;
+        }
         let loss = sum_of_squares(best, &y) / dy.len() as f64;
         let n = dy.len() as f32;
         let outputs = dy.iter_mut().zip(&y);
@@ -109,5 +115,6 @@ fn main() -> Result<(), Error> {
         .num_threads(n_threads)
         .build()
         .expect("threads");
-    pool.install(|| train(precision, limit))
+    let keeps = word(4, "") == "keep";
+    pool.install(|| train(precision, limit, keeps))
 }

@@ -124,6 +124,9 @@ pub struct BlockInput<'a> {
     pub lengths: Option<&'a [usize]>,
     /// Draw of dropout and the first block's number; nothing is dropped where there is none.
     pub draw: Option<(Draw, u32)>,
+    /// What the blocks above the first began with, as a forward pass wrote it: backward computes less where it is
+    /// there.
+    pub inputs: Option<&'a [f32]>,
 }
 
 impl<'a> BlockInput<'a> {
@@ -147,6 +150,7 @@ impl<'a> BlockInput<'a> {
             rows,
             lengths: None,
             draw: None,
+            inputs: None,
         }
     }
 
@@ -161,6 +165,13 @@ impl<'a> BlockInput<'a> {
     #[must_use]
     pub const fn with_draw(mut self, draw: Draw, block: u32) -> Self {
         self.draw = Some((draw, block));
+        self
+    }
+
+    /// Sets what the blocks above the first began with.
+    #[must_use]
+    pub const fn with_inputs(mut self, inputs: &'a [f32]) -> Self {
+        self.inputs = Some(inputs);
         self
     }
 }

@@ -20,9 +20,9 @@ const PART: usize = 1 << 13;
 /// Stack of transformer blocks: `x + attention(norm x)`, then `x + net(norm x)` with a GELU net (pre-norm,
 /// Xiong and others, 2020).
 ///
-/// It keeps nothing from forward to backward, not even what goes from a block to the next: backward takes the
-/// input again and computes one sequence at a time anew, so that everything between stays in the cache. Results
-/// have the same bits for any number of threads.
+/// It keeps nothing from forward to backward, unless asked to: backward takes the input again and computes one
+/// sequence at a time anew, so that everything between stays in the cache. Results have the same bits for any number
+/// of threads, and whatever is kept.
 ///
 /// ```
 /// use kato_kernels::{BlockInput, BlockOptions, BlockWeights, Pass, TransformerStack};
@@ -115,6 +115,12 @@ impl TransformerStack {
         Ok(())
     }
 
+    /// Counts the values that the blocks above the first begin with.
+    #[must_use]
+    pub const fn n_inputs(&self, input: &BlockInput<'_>) -> usize {
+        self.n_blocks.saturating_sub(1) * input.x.len()
+    }
+
     /// Writes the last block's outputs, shaped as the input, zero behind a sequence's end.
     ///
     /// # Errors
@@ -122,6 +128,32 @@ impl TransformerStack {
     /// [`Error::Length`] or [`Error::Option`] where the batch does not fit, [`Error::Order`] before
     /// [`pack`](Self::pack).
     pub fn forward(&mut self, input: BlockInput<'_>, y: &mut [f32]) -> Result<(), Error> {
+        self.run(input, y, None)
+    }
+
+    /// Does so, and writes what the blocks above the first begin with, [`n_inputs`](Self::n_inputs) values: backward
+    /// is given them with its input, and computes less.
+    ///
+    /// # Errors
+    ///
+    /// As [`forward`](Self::forward).
+    pub fn forward_keeping(
+        &mut self,
+        input: BlockInput<'_>,
+        y: &mut [f32],
+        inputs: &mut [f32],
+    ) -> Result<(), Error> {
+        let n = self.n_inputs(&input);
+        check("inputs", "x, of each block but one", inputs.len(), n)?;
+        self.run(input, y, Some(inputs))
+    }
+
+    fn run(
+        &mut self,
+        input: BlockInput<'_>,
+        y: &mut [f32],
+        inputs: Option<&mut [f32]>,
+    ) -> Result<(), Error> {
         if self.pass.is_none() {
             return Err(Error::Order {
                 call: "forward",
@@ -133,25 +165,31 @@ impl TransformerStack {
         // Chunks of length 0 cannot be made; a batch without rows has none.
         let n = (input.rows * self.options.width).max(1);
         let width = self.options.width;
-        self.prepare(&input, Pass::Inference);
+        self.prepare(&input, 1);
         let (options, works) = (&self.options, &self.works);
         let packed = &self.packed[..self.n_blocks];
         let sequences = input.x.par_chunks(n).zip(y.par_chunks_mut(n)).enumerate();
-        sequences.for_each(|(sequence, (x, y))| {
+        let forward = |sequence: usize, x: &[f32], y: &mut [f32], inputs: &mut [f32]| {
             let place = input.place(sequence);
             let (valid, rest) = y.split_at_mut(place.length * width);
             let x = &x[..valid.len()];
-            works.with(|work| work.forward(options, packed, place, x, valid));
+            works.with(|work| work.forward(options, packed, place, x, valid, inputs));
             // What lies behind a sequence's end must not look like a result.
             rest.fill(0.0);
-        });
+        };
+        match inputs.filter(|inputs| !inputs.is_empty()) {
+            None => sequences.for_each(|(sequence, (x, y))| forward(sequence, x, y, &mut [])),
+            Some(inputs) => sequences
+                .zip(inputs.par_chunks_mut(n * (self.n_blocks - 1)))
+                .for_each(|((sequence, (x, y)), inputs)| forward(sequence, x, y, inputs)),
+        }
         Ok(())
     }
 
-    /// Makes room for a batch.
-    fn prepare(&mut self, input: &BlockInput<'_>, pass: Pass) {
+    /// Makes room for a batch, of which so many blocks are computed at once.
+    fn prepare(&mut self, input: &BlockInput<'_>, n_blocks: usize) {
         self.works
-            .prepare(|work| work.grow(&self.options, self.n_blocks, input.rows, pass));
+            .prepare(|work| work.grow(&self.options, n_blocks, input.rows));
     }
 
     /// Writes the gradients of input and weights, block by block. `input` is that of the forward pass, whose
@@ -181,7 +219,12 @@ impl TransformerStack {
         for block in &mut *gradients {
             check_lengths(&self.options, block.tensors().map(|tensor| tensor.len()))?;
         }
-        self.prepare(&input, Pass::Training);
+        if let Some(inputs) = input.inputs {
+            let n = self.n_inputs(&input);
+            check("inputs", "x, of each block but one", inputs.len(), n)?;
+        }
+        let inputs = input.inputs.unwrap_or_default();
+        self.prepare(&input, if inputs.is_empty() { self.n_blocks } else { 1 });
         let n_sums = self.n_blocks * lengths(&self.options).iter().sum::<usize>();
         let n_groups = MAX_GROUPS
             .min(MAX_SUMS / n_sums)
@@ -232,12 +275,20 @@ impl Group<'_> {
         let n = (self.input.rows * options.width).max(1);
         let rows = self.x.chunks(n).zip(self.dy.chunks(n));
         let rows = rows.zip(self.dx.chunks_mut(n));
+        let (inputs, n_inputs) = (
+            self.input.inputs.unwrap_or_default(),
+            n * (packed.len() - 1),
+        );
         for (i, ((x, dy), dx)) in rows.enumerate() {
             let place = self.input.place(self.first + i);
+            let inputs = match inputs {
+                [] => inputs,
+                _ => &inputs[(self.first + i) * n_inputs..][..n_inputs],
+            };
             let (valid, rest) = dx.split_at_mut(place.length * options.width);
             let (x, dy) = (&x[..valid.len()], &dy[..valid.len()]);
             let sums = (&mut *self.sums, i == 0);
-            work.backward(options, packed, place, (x, dy), valid, sums);
+            work.backward(options, packed, place, (x, dy, inputs), valid, sums);
             rest.fill(0.0);
         }
     }

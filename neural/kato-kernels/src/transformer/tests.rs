@@ -251,7 +251,19 @@ fn run(options: BlockOptions) -> [Vec<f32>; 2] {
         .with_draw(DRAW, 5);
     let mut y = vec![9.0; x.len()];
     stack.forward(input, &mut y).unwrap();
-    [y, back(&mut stack, input, &upstream, N_BLOCKS)]
+    let gradients = back(&mut stack, input, &upstream, N_BLOCKS);
+    let (mut same, mut inputs) = (y.clone(), vec![9.0; stack.n_inputs(&input)]);
+    same.fill(9.0);
+    stack
+        .forward_keeping(input, &mut same, &mut inputs)
+        .unwrap();
+    let kept = input.with_inputs(&inputs);
+    let found = back(&mut stack, kept, &upstream, N_BLOCKS);
+    assert!(
+        same == y && found == gradients,
+        "what is kept changes no bit"
+    );
+    [y, gradients]
 }
 
 fn narrow(values: &[f64]) -> Vec<f32> {

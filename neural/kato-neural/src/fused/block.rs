@@ -1,5 +1,7 @@
 //! Transformer blocks as one node, computed by the kernels.
 
+use std::sync::Arc;
+
 use burn::backend::Flex;
 use burn::tensor::Tensor;
 use kato_kernels::{
@@ -10,7 +12,7 @@ use kato_kernels::{
 use super::divided::{DividedBlock, divided};
 use super::node::{BlockRun, MAX_BLOCKS, N_TENSORS, node};
 use super::tensors::{Values, contiguous, slice, tensor, values};
-use super::workspace::Lease;
+use super::workspace::{Kept, Lease};
 use super::{Form, Pool};
 
 /// Weights of the blocks of a node at most, where there are several: the sums of their gradients, of which the
@@ -42,7 +44,7 @@ pub(crate) fn blocks(
     let run = |rows| Run::new(call, shape, rows);
     if form == Form::Plain {
         let weights: Vec<Values> = weights.into_iter().map(values).collect();
-        let output = run(values(rows)).forward(&weights);
+        let output = run(values(rows)).forward(&weights, false);
         return Tensor::from_primitive::<Flex>(output);
     }
     node(rows, weights, run)
@@ -58,7 +60,8 @@ pub(crate) fn divided_block(
     divided(block, rows, |rows| Run::new(call, shape, rows))
 }
 
-/// All that the way back needs beside the weights: it computes the blocks anew.
+/// All that the way back needs beside the weights: it computes the blocks anew, and less where their inputs are few
+/// and kept.
 #[derive(Debug, Clone)]
 struct Run {
     /// A workspace is taken for each direction and given back at once: nodes of a stack take turns
@@ -69,16 +72,23 @@ struct Run {
     draw: Option<(Draw, u32)>,
     shape: [usize; 3],
     rows: Values,
+    kept: Option<Arc<Kept>>,
 }
 
 impl BlockRun for Run {
     /// The way back packs the weights once more, in its own layout.
-    fn forward(&self, weights: &[Values]) -> Values {
+    fn forward(&mut self, weights: &[Values], goes_back: bool) -> Values {
         let mut output = vec![0.0; self.shape.iter().product()];
-        self.packed(weights, Direction::Inference)
-            .get()
-            .forward(self.input(), &mut output)
-            .expect("the caller has checked the batch");
+        let mut lease = self.packed(weights, Direction::Inference);
+        let (stack, input) = (lease.get(), self.input());
+        let n_inputs = stack.n_inputs(&input);
+        let mut kept = goes_back.then(|| self.pool.keep(n_inputs)).flatten();
+        match &mut kept {
+            Some(kept) => stack.forward_keeping(input, &mut output, &mut kept.values),
+            None => stack.forward(input, &mut output),
+        }
+        .expect("the caller has checked the batch");
+        self.kept = kept.map(Arc::new);
         tensor(output, self.shape)
     }
 
@@ -117,6 +127,7 @@ impl Run {
             draw: call.draw,
             shape,
             rows: contiguous(rows),
+            kept: None,
         }
     }
 
@@ -138,6 +149,10 @@ impl Run {
         let [batch, n_rows, _] = self.shape;
         // Rows behind a sequence's end are not computed at all.
         let input = BlockInput::new(slice(&self.rows), batch, n_rows).with_lengths(&self.lengths);
+        let input = match &self.kept {
+            Some(kept) => input.with_inputs(&kept.values),
+            None => input,
+        };
         match self.draw {
             Some((draw, number)) => input.with_draw(draw, number),
             None => input,

@@ -49,9 +49,9 @@ pub(super) fn divided<R: BlockRun>(
     };
     let (numbers, guards) = parted::<1>([tracked(rows)]);
     let numbers = numbers.into_iter().map(contiguous).next();
-    let run = run(numbers.expect("the rows are all"));
+    let mut run = run(numbers.expect("the rows are all"));
     let prepared = DividedBackward(PhantomData).prepare::<NoCheckpointing>(guards);
-    let output = contiguous(run.forward(&block.weights()));
+    let output = contiguous(run.forward(&block.weights(), true));
     let output = match prepared.compute_bound().stateful() {
         OpsKind::Tracked(prepared) => prepared.finish((run, block), output),
         OpsKind::UnTracked(prepared) => prepared.finish(output),

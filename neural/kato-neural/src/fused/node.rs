@@ -19,8 +19,8 @@ pub(super) const MAX_BLOCKS: usize = 4;
 
 /// What computes blocks: from the first one's rows, which it has, and from their weights in the kernels' order.
 pub(super) trait BlockRun: Clone + Debug + Send + 'static {
-    /// Runs forward.
-    fn forward(&self, weights: &[Values]) -> Values;
+    /// Runs forward; where it goes back afterwards, it may keep what shortens the way.
+    fn forward(&mut self, weights: &[Values], goes_back: bool) -> Values;
     /// Computes the gradients of rows and weights.
     fn backward(
         &self,
@@ -54,14 +54,16 @@ fn node_of<R: BlockRun, const N: usize>(
         .chain(weights.into_iter().map(tracked));
     let (numbers, guards) = parted::<N>(parents);
     let mut numbers = numbers.into_iter();
-    let run = run(numbers.next().expect("the rows are first"));
+    let mut run = run(numbers.next().expect("the rows are first"));
     // Laid out once; tensors that are so already are shared and not copied.
     let weights: Vec<Values> = numbers.map(contiguous).collect();
     let prepared = BlockBackward::<R, N>(PhantomData).prepare::<NoCheckpointing>(guards);
-    let output = run.forward(&weights);
     let output = match prepared.compute_bound().stateful() {
-        OpsKind::Tracked(prepared) => prepared.finish((run, weights), output),
-        OpsKind::UnTracked(prepared) => prepared.finish(output),
+        OpsKind::Tracked(prepared) => {
+            let output = run.forward(&weights, true);
+            prepared.finish((run, weights), output)
+        }
+        OpsKind::UnTracked(prepared) => prepared.finish(run.forward(&weights, false)),
     };
     Tensor::from_primitive::<Autodiff<Flex>>(output)
 }

@@ -47,7 +47,7 @@ impl fmt::Debug for Run {
 impl BlockRun for Run {
     /// Runs by the operations that a graph has, and records none: outside of one the back end's softmax is another,
     /// whose sums differ in their last bits.
-    fn forward(&self, weights: &[Values]) -> Values {
+    fn forward(&mut self, weights: &[Values], _: bool) -> Values {
         let rows = Tensor::from_inner(self.rows());
         let weights = tensors(weights).map(Tensor::from_inner);
         numbers((self.compute)(rows, weights).without_autodiff())

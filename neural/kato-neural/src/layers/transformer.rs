@@ -31,7 +31,9 @@ use plain::Plain;
 ///
 /// Where blocks are nodes of Burn's graph, up to four of them keep only what the first one is given from forward to
 /// backward, and compute everything else anew; blocks of more than 2¹⁸ weights by fewer. So memory grows by one tensor with
-/// every so many blocks. Nothing is computed for padding then, and sequences of different length cost what they hold.
+/// every so many blocks. As long as a stack keeps less than 16 MiB, what each block is given is kept too, which is
+/// faster, with the same bits. Nothing is computed for padding then, and sequences of different length cost what they
+/// hold.
 ///
 /// Parameters have the names and shapes of PyTorch's `nn.TransformerEncoder` of
 /// `nn.TransformerEncoderLayer(norm_first=True, activation="gelu")`. While training, dropout acts on
