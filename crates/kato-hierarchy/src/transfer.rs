@@ -83,24 +83,25 @@ impl Transferable for Prediction {
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Transfer {
-    /// See [`transfer_all`].
+    /// Each, in order.
     #[default]
     All,
-    /// See [`transfer_threshold`].
+    /// Those whose metric is great enough; the first one if there are none.
     Threshold {
         /// The metric that is compared. The original's default: the potential.
         metric: RankMetric,
         /// Its least value, inclusive. The original's default: 0.3.
         threshold: f64,
     },
-    /// See [`transfer_top_n`].
+    /// Those with the greatest metric, greatest first, ties in the order given.
     TopN {
         /// Number of predictions. The original's default: 3.
         n: usize,
         /// The metric by which they are sorted. The original's default: the potential.
         metric: RankMetric,
     },
-    /// See [`transfer_weighted`].
+    /// Those whose weight is great enough, each repeated max(1, min(`max_repeats`, ⌊weight ·
+    /// `max_repeats`⌋)) times; the first one, once, if there are none.
     Weighted {
         /// The metric that is the weight. The original's default: the confidence.
         metric: RankMetric,
@@ -115,79 +116,37 @@ impl Transfer {
     /// Returns the symbols to transfer.
     pub fn apply<P: Transferable>(&self, predictions: &[P], field: TransferField) -> Vec<String> {
         match *self {
-            Self::All => transfer_all(predictions, field),
+            Self::All => symbols(predictions, field),
             Self::Threshold { metric, threshold } => {
-                transfer_threshold(predictions, field, metric, threshold)
+                let is_chosen = |one: &&P| value(*one, metric) >= threshold;
+                or_first(predictions.iter().filter(is_chosen), predictions, field)
             }
-            Self::TopN { n, metric } => transfer_top_n(predictions, field, n, metric),
+            Self::TopN { n, metric } => {
+                let mut sorted: Vec<&P> = predictions.iter().collect();
+                // A stable sort, which keeps ties in the order given.
+                sorted.sort_by(|one, other| value(*other, metric).total_cmp(&value(*one, metric)));
+                symbols(sorted.into_iter().take(n), field)
+            }
             Self::Weighted {
                 metric,
                 min_weight,
                 max_repeats,
-            } => transfer_weighted(predictions, field, metric, min_weight, max_repeats),
+            } => {
+                let repeated = |one| {
+                    let weight = value(one, metric);
+                    // The cast saturates, so a negative weight gives 0, and an infinite one the
+                    // greatest number.
+                    let wanted = (weight * max_repeats as f64).floor() as usize;
+                    let n = match weight >= min_weight {
+                        true => wanted.min(max_repeats).max(1),
+                        false => 0,
+                    };
+                    std::iter::repeat_n(one, n)
+                };
+                or_first(predictions.iter().flat_map(repeated), predictions, field)
+            }
         }
     }
-}
-
-/// Returns the field of every prediction, in order.
-pub fn transfer_all<P: Transferable>(predictions: &[P], field: TransferField) -> Vec<String> {
-    symbols(predictions, field)
-}
-
-/// Returns the field of predictions whose metric is at least `threshold`; of the first prediction
-/// if there are none.
-pub fn transfer_threshold<P: Transferable>(
-    predictions: &[P],
-    field: TransferField,
-    metric: RankMetric,
-    threshold: f64,
-) -> Vec<String> {
-    let chosen = predictions
-        .iter()
-        .filter(|one| value(*one, metric) >= threshold);
-    or_first(chosen, predictions, field)
-}
-
-/// Returns the field of the `n` predictions with the greatest metric, greatest first, ties in the
-/// order given.
-pub fn transfer_top_n<P: Transferable>(
-    predictions: &[P],
-    field: TransferField,
-    n: usize,
-    metric: RankMetric,
-) -> Vec<String> {
-    let mut sorted: Vec<&P> = predictions.iter().collect();
-    // A stable sort, which keeps ties in the order given.
-    sorted.sort_by(|one, other| value(*other, metric).total_cmp(&value(*one, metric)));
-    symbols(sorted.into_iter().take(n), field)
-}
-
-/// Returns the field of predictions whose weight is at least `min_weight`, each repeated max(1,
-/// min(`max_repeats`, ⌊weight · `max_repeats`⌋)) times; of the first prediction, once, if there are
-/// none.
-pub fn transfer_weighted<P: Transferable>(
-    predictions: &[P],
-    field: TransferField,
-    weight_by: RankMetric,
-    min_weight: f64,
-    max_repeats: usize,
-) -> Vec<String> {
-    let repeats = |weight: f64| {
-        // The cast saturates, so a negative weight gives 0, and an infinite one the greatest
-        // number.
-        let wanted = (weight * max_repeats as f64).floor() as usize;
-        wanted.min(max_repeats).max(1)
-    };
-    let chosen = predictions.iter().flat_map(|one| {
-        let weight = value(one, weight_by);
-        let n = if weight >= min_weight {
-            repeats(weight)
-        } else {
-            0
-        };
-        std::iter::repeat_n(one, n)
-    });
-    or_first(chosen, predictions, field)
 }
 
 /// Returns a metric, or 0 if the prediction does not have it.

@@ -296,6 +296,8 @@ impl Drop for Claimed {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
 
     #[test]
@@ -326,10 +328,21 @@ mod tests {
             panic!("the key is not known");
         };
         let kept = claimed.keep(StoredAnswer::whole(&()), Some(&mut Entry::default()));
+        // Whoever comes now finds the key without an answer, and waits.
+        assert!(
+            keys.shared
+                .lock()
+                .by_key
+                .values()
+                .all(|known| known.done.is_none())
+        );
+        let is_published = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let repetition = scope.spawn(|| matches!(claim(), Ok(Claim::Seen(_))));
-            std::thread::sleep(Duration::from_millis(50));
-            assert!(!repetition.is_finished());
+            let repetition = scope.spawn(|| {
+                let seen = matches!(claim(), Ok(Claim::Seen(_)));
+                seen && is_published.load(Ordering::SeqCst)
+            });
+            is_published.store(true, Ordering::SeqCst);
             kept.publish();
             assert!(repetition.join().unwrap());
         });

@@ -9,14 +9,15 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use kato_learner::HierarchicalConceptLearner;
 use kato_scheduler::WorkDistribution;
 
 use crate::bench_workers::{Bench, MeasuredBackend, Table};
 use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
-use crate::{machine, repository};
+use crate::machine;
+use crate::repository::sources_or_own_text;
 
 /// Measures how training scales with the number of workers, per backend.
 ///
@@ -82,11 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     // From here on Ctrl-C ends a measurement in an orderly way, which removes its run from the
     // backend.
     let stop = stop_on_interrupt();
-    let inputs = match args.inputs.is_empty() {
-        true => repository::own_text(),
-        false => args.inputs.clone(),
-    };
-    ensure!(!inputs.is_empty(), "name a file to learn from");
+    let inputs = sources_or_own_text(&args.inputs)?;
     let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2())
         .with_chunk_sizes(args.levels.iter().copied())
         .build()?;

@@ -11,7 +11,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use kato_estimator::{Calibration, EstimateError, StorageEstimator, Target};
 use kato_learner::HierarchicalConceptLearner;
 use kato_learner::config::Recording;
@@ -29,9 +29,10 @@ use crate::machine::{self, threads};
 use crate::memory_limit::default_budget;
 use crate::meter::Meter;
 use crate::numbers::share;
+use crate::program;
+use crate::repository::sources_or_own_text;
 use crate::source::{SOURCE_HELP, SourceArgs};
 use crate::writable::check_directory;
-use crate::{program, repository};
 
 /// Estimates what a run will store before it is started: learn calls, distinct patterns and bytes
 /// of every level, with intervals.
@@ -257,13 +258,7 @@ fn from_sample(
     learner: &HierarchicalConceptLearner,
     stop: &StopSignal,
 ) -> Result<(Calibration, Observed, Option<Target>, Option<RunFacts>)> {
-    let sources = match args.sources.is_empty() {
-        false => args.sources.clone(),
-        true => repository::own_text(),
-    };
-    if sources.is_empty() {
-        bail!("this copy of the program has no text of its own: name a source");
-    }
+    let sources = sources_or_own_text(&args.sources)?;
     let wish = Wish {
         documents: args.look_at,
         time: args.time,

@@ -12,7 +12,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use clap::ValueEnum;
 use indicatif::HumanCount;
 use kato_estimator::bytes::EmbeddedLayout;
@@ -48,10 +48,11 @@ use crate::planning::{
     Beside, Measured, MemoryLaw, Pilots, Plan, REACH, Target, TimeLaw, Written, beyond, fitted,
     interval, limits, measure, merging, page, part_bytes, shell,
 };
+use crate::program;
+use crate::repository::sources_or_own_text;
 use crate::source::{SOURCE_HELP, SourceArgs};
 use crate::text_file::read_text;
 use crate::writable::check_file;
-use crate::{program, repository};
 
 /// Text of the largest pilot for each worker.
 const PILOT_BYTES_A_WORKER: u64 = 10_000_000;
@@ -221,7 +222,7 @@ fn catalogue(args: &Args) -> Result<Catalogue> {
 /// Makes the pilots and what follows from them.
 fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Plan, TimeLaw)> {
     let store = store(args)?;
-    let sources = sources(args)?;
+    let sources = sources_or_own_text(&args.sources)?;
     let learner = args.learning.learner(Recording::default())?;
     let drawn = Drawn::draw(args, &sources, &store, &learner, stop)?;
     let (args, corpus) = (&*args, &drawn.corpus);
@@ -302,19 +303,6 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
         pilots: measured,
     };
     Ok((plan, time))
-}
-
-/// Returns the sources, or the repository's own text where none is named.
-fn sources(args: &Args) -> Result<Vec<PathBuf>> {
-    let sources = match args.sources.is_empty() {
-        false => args.sources.clone(),
-        true => repository::own_text(),
-    };
-    ensure!(
-        !sources.is_empty(),
-        "this copy of the program has no text of its own: name a source"
-    );
-    Ok(sources)
 }
 
 /// The part of the corpus that pilots train, and how.

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Error, Result, bail};
+use anyhow::{Context, Error, Result};
 use kato_learner::HierarchicalConceptLearner;
 use kato_learner::config::Recording;
 use kato_loader::ignored::by_reason;
@@ -51,13 +51,14 @@ use crate::numbers::share;
 use crate::output::{stdout, unless_reader_gone};
 use crate::patience::Watch;
 use crate::remote;
+use crate::repository::sources_or_own_text;
 use crate::source::{SOURCE_HELP, SourceArgs, Sources};
 use crate::training::destination::DestinationArgs;
 use crate::training::errors::ErrorArgs;
 use crate::training::profile::{Profile, ProfileArgs};
 use crate::training::reporter::{ProgressMode, Reporter};
 use crate::training::seconds::seconds;
-use crate::{notice, program, repository};
+use crate::{notice, program};
 
 /// Trains a concept hierarchy from text into a knowledge base on the disk, the nodes of a KATO
 /// server, or a MongoDB.
@@ -503,14 +504,7 @@ fn split(args: &Args) -> Option<Split> {
 
 /// Recognises the sources, or the repository's own text where none is named.
 fn sources(args: &Args) -> Result<Sources> {
-    if !args.sources.is_empty() {
-        return args.source.resolve(&args.sources);
-    }
-    let own_text = repository::own_text();
-    if own_text.is_empty() {
-        bail!("this copy of the program has no text of its own: name a source to learn from");
-    }
-    args.source.resolve(&own_text)
+    args.source.resolve(&sources_or_own_text(&args.sources)?)
 }
 
 /// Returns the builder of a loader at the first document.

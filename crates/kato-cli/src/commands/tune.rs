@@ -8,7 +8,7 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use kato_planner::PlanError;
 use kato_planner::halving::{Criterion, Halving};
 use kato_runs::manifest::CorpusDigest;
@@ -22,10 +22,11 @@ use crate::learning::LearningArgs;
 use crate::machine;
 use crate::meter::Meter;
 use crate::pilot::PilotCorpus;
+use crate::program;
+use crate::repository::sources_or_own_text;
 use crate::source::{SOURCE_HELP, SourceArgs};
 use crate::tuning::{Configuration, Journal, MEASURES, Row, Trials, Tuning, page};
 use crate::writable::check_file;
-use crate::{program, repository};
 
 /// Compares settings by training a random part of the corpus with each, and ranks them.
 ///
@@ -247,14 +248,7 @@ fn configurations(args: &Args) -> Result<Vec<Configuration>> {
 
 /// Draws the documents, and opens the file of trials.
 fn trials(args: &mut Args, stop: &StopSignal) -> Result<Trials> {
-    let sources = match args.sources.is_empty() {
-        false => args.sources.clone(),
-        true => repository::own_text(),
-    };
-    ensure!(
-        !sources.is_empty(),
-        "this copy of the program has no text of its own: name a source"
-    );
+    let sources = sources_or_own_text(&args.sources)?;
     if !sources.iter().any(|source| source.as_os_str() == "-") {
         args.source.draw_by(args.seed);
     }

@@ -1,10 +1,7 @@
 //! Transfer functions: the values that the original gives, as tables.
 
 use kato_engine::{Engine, Observation, Sequence, SessionConfig};
-use kato_hierarchy::transfer::{
-    Transfer, TransferField, Transferable, transfer_all, transfer_predictions, transfer_threshold,
-    transfer_top_n, transfer_weighted,
-};
+use kato_hierarchy::transfer::{Transfer, TransferField, Transferable, transfer_predictions};
 use kato_prediction::config::RankMetric::{self, Confidence, Potential, Snr};
 
 struct Named {
@@ -41,45 +38,54 @@ const PREDICTIONS: [Named; 2] = [
 ];
 const NAME: TransferField = TransferField::Name;
 
+const fn at_least(metric: RankMetric, threshold: f64) -> Transfer {
+    Transfer::Threshold { metric, threshold }
+}
+
+const fn best(n: usize, metric: RankMetric) -> Transfer {
+    Transfer::TopN { n, metric }
+}
+
+const fn weighted(metric: RankMetric, min_weight: f64, max_repeats: usize) -> Transfer {
+    Transfer::Weighted {
+        metric,
+        min_weight,
+        max_repeats,
+    }
+}
+
 #[test]
 fn golden_values() {
-    let table: [(Vec<String>, &str); 10] = [
-        (transfer_all(&PREDICTIONS, NAME), "ab"),
-        (transfer_threshold(&PREDICTIONS, NAME, Potential, 0.9), "a"),
-        (transfer_threshold(&PREDICTIONS, NAME, Potential, 0.5), "b"),
-        (transfer_top_n(&PREDICTIONS, NAME, 1, Potential), "b"),
-        (transfer_top_n(&PREDICTIONS, NAME, 3, Potential), "ba"),
+    let table = [
+        (Transfer::All, "ab"),
+        (at_least(Potential, 0.9), "a"),
+        (at_least(Potential, 0.5), "b"),
+        (best(1, Potential), "b"),
+        (best(3, Potential), "ba"),
         // No prediction has it, so all are 0, and the order stays.
-        (transfer_top_n(&PREDICTIONS, NAME, 3, Snr), "ab"),
-        (
-            transfer_weighted(&PREDICTIONS, NAME, Confidence, 0.3, 5),
-            "aaaa",
-        ),
-        (
-            transfer_weighted(&PREDICTIONS, NAME, Potential, 0.1, 5),
-            "abbbb",
-        ),
-        (
-            transfer_weighted(&PREDICTIONS, NAME, Confidence, 2.0, 5),
-            "a",
-        ),
-        (
-            transfer_weighted(&PREDICTIONS, NAME, Confidence, 0.3, 0),
-            "a",
-        ),
+        (best(3, Snr), "ab"),
+        (weighted(Confidence, 0.3, 5), "aaaa"),
+        (weighted(Potential, 0.1, 5), "abbbb"),
+        (weighted(Confidence, 2.0, 5), "a"),
+        (weighted(Confidence, 0.3, 0), "a"),
     ];
-    for (row, (symbols, expected)) in table.into_iter().enumerate() {
-        assert_eq!(symbols.concat(), expected, "row {row}");
+    for (transfer, expected) in table {
+        let symbols = transfer.apply(&PREDICTIONS, NAME);
+        assert_eq!(symbols.concat(), expected, "{transfer:?}");
     }
 }
 
 #[test]
 fn of_no_predictions_nothing_is_transferred() {
     let none: [Named; 0] = [];
-    assert!(transfer_all(&none, NAME).is_empty());
-    assert!(transfer_threshold(&none, NAME, Potential, 0.3).is_empty());
-    assert!(transfer_top_n(&none, NAME, 3, Potential).is_empty());
-    assert!(transfer_weighted(&none, NAME, Confidence, 0.3, 5).is_empty());
+    for transfer in [
+        Transfer::All,
+        at_least(Potential, 0.3),
+        best(3, Potential),
+        weighted(Confidence, 0.3, 5),
+    ] {
+        assert!(transfer.apply(&none, NAME).is_empty(), "{transfer:?}");
+    }
 }
 
 #[test]

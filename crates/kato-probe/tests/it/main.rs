@@ -202,7 +202,9 @@ fn a_throttled_stage_takes_its_share_longer() {
     for _ in 0..20 {
         kato_probe::thread::set(ThreadState::Busy);
         let piece = Instant::now();
-        std::thread::sleep(Duration::from_millis(2));
+        while piece.elapsed() < Duration::from_millis(2) {
+            std::hint::spin_loop();
+        }
         worked += piece.elapsed();
         kato_probe::thread::set(ThreadState::Starved);
     }

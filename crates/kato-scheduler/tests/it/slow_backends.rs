@@ -3,8 +3,8 @@
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 use kato_learner::{HierarchicalConceptLearner, LearnError, LearnScratch, TextDocument};
@@ -27,7 +27,9 @@ struct Elsewhere {
     nodes: Vec<String>,
     configuration: Value,
     /// Whether the nodes answer.
-    is_stuck: AtomicBool,
+    is_stuck: Mutex<bool>,
+    /// Told when they answer again.
+    answers: Condvar,
     /// Document that node 1 refuses.
     refused: Option<u64>,
     /// Whether it refuses that document twice, which no backend may.
@@ -46,7 +48,8 @@ impl Elsewhere {
                 .map(ToString::to_string)
                 .collect(),
             configuration: RunConfiguration::from_learner(&LEARNER).to_json(),
-            is_stuck: AtomicBool::new(false),
+            is_stuck: Mutex::new(false),
+            answers: Condvar::new(),
             refused: None,
             refuses_twice: false,
             pool,
@@ -92,7 +95,8 @@ impl Backend for Elsewhere {
         })
     }
     fn interrupt(&self) {
-        self.is_stuck.store(false, Ordering::SeqCst);
+        *self.is_stuck.lock().unwrap() = false;
+        self.answers.notify_all();
     }
     fn commit(&self, _parts: Vec<()>, _checkpoint: Value) -> Result<(), TrainError> {
         Ok(())
@@ -122,9 +126,13 @@ impl Teacher for ElsewhereTeacher<'_> {
         activity: &Activity,
     ) -> Result<Vec<RefusedDocument>, TrainError> {
         let _waiting = activity.enter("waiting for node1 to answer");
-        while self.0.is_stuck.load(Ordering::SeqCst) {
-            thread::sleep(Duration::from_millis(1));
-        }
+        let is_stuck = self.0.is_stuck.lock().unwrap();
+        drop(
+            self.0
+                .answers
+                .wait_while(is_stuck, |is_stuck| *is_stuck)
+                .unwrap(),
+        );
         let refused = |document_idx| RefusedDocument {
             document_idx,
             node_idx: 1,
@@ -165,13 +173,13 @@ fn a_stall_is_told_with_what_is_waited_for_and_the_run_goes_on() {
     in_time(|| {
         let corpus = Corpus::new(&plain_records(20));
         let backend = Elsewhere::new(100);
-        backend.is_stuck.store(true, Ordering::SeqCst);
+        *backend.is_stuck.lock().unwrap() = true;
         let mut options = Settings::EAGER.options();
         options.stall_timeout = Duration::from_millis(150);
         let mut told = Vec::new();
         let report = train_elsewhere(&corpus, &backend, &options, |event| {
             if let TrainingEvent::Stalled(stall) = event {
-                backend.is_stuck.store(false, Ordering::SeqCst);
+                backend.interrupt();
                 told.push(stall);
             }
         })
@@ -199,7 +207,7 @@ fn a_stall_may_end_the_run() {
     in_time(|| {
         let corpus = Corpus::new(&plain_records(20));
         let backend = Elsewhere::new(100);
-        backend.is_stuck.store(true, Ordering::SeqCst);
+        *backend.is_stuck.lock().unwrap() = true;
         let mut options = Settings::EAGER.options();
         options.stall_timeout = Duration::from_millis(150);
         options.on_stall = OnStall::End;
