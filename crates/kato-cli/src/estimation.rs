@@ -10,7 +10,8 @@ use kato_estimator::breakdown::Doubt;
 use kato_estimator::calibration::HeldOut;
 use kato_estimator::repeats::Repeats;
 use kato_estimator::{Calibration, CorpusSample, StorageBreakdown};
-use kato_planner::Correction;
+use kato_planner::{Correction, ForecastValue, Interval};
+use kato_report::figures::bytes;
 use serde::Serialize;
 
 use crate::forecast::corrected;
@@ -32,6 +33,8 @@ pub(crate) struct Estimate {
     pub(crate) observed: Observed,
     /// What the bytes of the whole were corrected by; `None` where they were not.
     pub(crate) correction: Option<Correction>,
+    /// Bytes of the index that the run leaves beside its store; `None` where it leaves none.
+    pub(crate) index_bytes: Option<ForecastValue>,
     /// Learn calls, patterns and bytes that the run will store.
     #[serde(flatten)]
     pub(crate) breakdown: StorageBreakdown,
@@ -161,8 +164,14 @@ impl View for Estimate {
             .as_ref()
             .map(|correction| format!("The size of all is corrected{}.\n", corrected(correction)));
         let corrected = corrected.unwrap_or_default();
+        let index = self.index_bytes.map(|index| {
+            let Interval { value, low, high } = index.into();
+            let [value, low, high] = [value, low, high].map(bytes);
+            format!("Index beside it: {value} ({low}–{high}).\n")
+        });
+        let index = index.unwrap_or_default();
         format!(
-            "{}\n{corrected}{}{doubt}",
+            "{}\n{index}{corrected}{}{doubt}",
             self.breakdown,
             self.observed.text()
         )

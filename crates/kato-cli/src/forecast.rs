@@ -78,6 +78,7 @@ pub(crate) fn read_forecast(path: &Path) -> Result<Given> {
         Forecast {
             made_by: Some(Forecaster::Estimate),
             disk_bytes: Some(bytes),
+            index_bytes: ForecastValue::deserialize(&value["index_bytes"]).ok(),
             ..Forecast::default()
         }
     } else {

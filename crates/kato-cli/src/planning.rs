@@ -7,7 +7,7 @@ mod page;
 mod time;
 mod view;
 
-pub(crate) use beside::{Beside, Written};
+pub(crate) use beside::{Beside, Written, usual_index};
 pub(crate) use measure::{Measured, Pilots, fitted, interval, measure};
 pub(crate) use memory::MemoryLaw;
 pub(crate) use page::page;

@@ -29,6 +29,7 @@ use crate::machine::{self, threads};
 use crate::memory_limit::default_budget;
 use crate::meter::Meter;
 use crate::numbers::share;
+use crate::planning::usual_index;
 use crate::program;
 use crate::repository::sources_or_own_text;
 use crate::source::{SOURCE_HELP, SourceArgs};
@@ -50,7 +51,8 @@ use crate::writable::check_directory;
 /// or null), observed (what was looked at, and its repeats), target, extrapolation (how many times that it
 /// is), engine, level_estimates, total_learns, total_patterns and bytes, each figure with value, low, high
 /// and method; merged, the share of what is learned that the store writes once more; correction, what
-/// --history has multiplied bytes by, or null; and schema, the version of it.
+/// --history has multiplied bytes by, or null; index_bytes, those of the index that the run leaves beside, or
+/// null; and schema, the version of it.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = SOURCE_HELP)]
 pub(crate) struct Args {
@@ -198,6 +200,10 @@ pub(crate) fn run(args: &mut Args) -> Result<()> {
     let forecast = Forecast {
         made_by: Some(Forecaster::Estimate),
         disk_bytes: Some(breakdown.bytes.interval().into()),
+        index_bytes: match args.engine {
+            Engine::Embedded => usual_index(breakdown.total_patterns.interval()).map(Into::into),
+            Engine::Mongodb | Engine::StockKato => None,
+        },
         ..Forecast::default()
     };
     let text = observed.text_bytes.unwrap_or(0) as f64 * breakdown.extrapolation;
@@ -216,6 +222,7 @@ pub(crate) fn run(args: &mut Args) -> Result<()> {
         made_for: facts,
         observed,
         correction,
+        index_bytes: forecast.index_bytes,
         breakdown,
     };
     show(&estimate, args.json)

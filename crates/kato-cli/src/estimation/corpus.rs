@@ -110,7 +110,13 @@ fn rest(loader: &StreamingDatasetLoader, sample: &CorpusSample) -> Option<Target
     // Of the last batch, documents may have been taken from the loader and not looked at any more.
     let taken = loader.counts().documents as f64 / sample.documents as f64;
     let bytes = sample.text_bytes as f64 * taken * all / read.max(1.0);
-    Some(Target::text_bytes(bytes.round() as u64))
+    let size = Target::text_bytes(bytes.round() as u64);
+    // With the documents it is known what part of them was drawn, however they differ in length.
+    let rows = loader.count_rows().ok().flatten();
+    Some(rows.map_or(size, |rows| {
+        let each = loader.counts().documents as f64 / loader.counts().records.max(1) as f64;
+        Target::samples((rows as f64 * each).round() as u64).with_text_bytes(bytes.round() as u64)
+    }))
 }
 
 /// Returns whether no document follows: after the last one, a loader has not found the end yet.

@@ -98,7 +98,8 @@ impl Recorder {
     pub(crate) fn foretell(&mut self, facts: &RunFacts, forecast: Forecast) -> Result<Forecast> {
         let machine = machine_here();
         let made_by = forecast.made_by.unwrap_or(Forecaster::History);
-        let corrections = self.history.corrections(made_by, facts.backend, &machine)?;
+        let history = &self.history;
+        let corrections = history.corrections(made_by, facts.backend, &machine, Some(&forecast))?;
         let forecast = corrections.apply(&forecast);
         if facts.corpus_bytes.is_some() && !facts.is_part {
             self.history.record_forecast(&NewForecast {

@@ -151,7 +151,7 @@ impl AccuracyView {
         let mut corrections = Vec::new();
         for made_by in [Forecaster::Plan, Forecaster::Estimate] {
             for backend in ["embedded", "mongodb"] {
-                let found = history.corrections(made_by, backend, &here)?;
+                let found = history.corrections(made_by, backend, &here, None)?;
                 if found != Corrections::default() {
                     corrections.push(NextForecast {
                         made_by,

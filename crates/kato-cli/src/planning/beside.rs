@@ -96,6 +96,13 @@ impl Beside {
 /// A size, the bytes that were written for it, and in how many seconds.
 type Point = (f64, f64, Option<f64>);
 
+/// Returns the bytes of the index that a run leaves unasked, by what an index usually has; `None` where it has
+/// too few patterns for one.
+#[must_use]
+pub(crate) fn usual_index(patterns: Interval) -> Option<Interval> {
+    (patterns.value >= LOADED_PATTERNS as f64).then(|| untold(patterns))
+}
+
 /// Returns the bytes of an index by what an index usually has.
 fn untold(patterns: Interval) -> Interval {
     let of = |patterns: f64| expected_bytes(patterns as u64) as f64;
@@ -185,6 +192,8 @@ mod tests {
         assert_eq!(found.seconds, None);
         let few = Beside::of(&[Measured::default()], Interval::exact(99_999.0), 1.0);
         assert_eq!(few, Beside::default());
+        assert_eq!(usual_index(patterns), Some(found.bytes));
+        assert_eq!(usual_index(Interval::exact(99_999.0)), None);
     }
 
     #[test]

@@ -14,6 +14,9 @@ use crate::{Correction, Forecast, ForecastValue, Forecaster};
 /// Share by which the bytes of a corpus may differ from those of a forecast that is made for it:
 /// some sizes are inferred from a part.
 const SAME_SIZE: f64 = 0.05;
+/// How many times as wide as each other, in logarithms, intervals of bytes may be for the errors of one
+/// forecast to tell of the other: what was counted errs in another way than what was inferred from a little.
+const ALIKE: f64 = 3.0;
 
 /// A forecast of a run to come.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,19 +44,25 @@ pub struct Corrections {
 }
 
 impl Corrections {
-    /// Learns from runs in the order of time, oldest first. A run that did not come to its end, or
-    /// was foretold in another way, teaches nothing.
+    /// Learns from runs in the order of time, oldest first, for a forecast, or for any where none is
+    /// given. A run that did not come to its end, or was foretold in another way, teaches nothing, and
+    /// nothing of bytes one whose interval of these was far wider or narrower.
     #[must_use]
     pub fn from_runs<'a>(
         runs: impl IntoIterator<Item = &'a RunRecord>,
         made_by: Forecaster,
+        next: Option<&Forecast>,
     ) -> Self {
         let runs = runs.into_iter();
         let foretold_so = runs.filter(|run| {
             let forecast = run.estimate.as_ref();
             forecast.is_some_and(|of| of.made_by == Some(made_by))
         });
-        let [seconds, disk_bytes, memory_bytes] = foretold_and_taken(foretold_so);
+        let [seconds, mut disk_bytes, memory_bytes] = foretold_and_taken(foretold_so);
+        // Only of bytes: intervals of time and memory are as wide as pilots happen to be apart.
+        if let Some(next) = next.and_then(|next| next.disk_bytes) {
+            disk_bytes.retain(|(foretold, _)| are_alike(foretold, &next));
+        }
         Self {
             seconds: Correction::from_errors(&seconds),
             disk_bytes: Correction::from_errors(&disk_bytes),
@@ -74,6 +83,20 @@ impl Corrections {
             memory_bytes: of(forecast.memory_bytes, self.memory_bytes),
             ..*forecast
         }
+    }
+}
+
+/// Returns whether the intervals of two forecasts, before any correction, are about as wide.
+fn are_alike(one: &ForecastValue, other: &ForecastValue) -> bool {
+    let width = |value: &ForecastValue| {
+        let corrected = value.correction.map_or(1.0, |correction| correction.width);
+        let width = (value.high? / value.low?).ln() / corrected;
+        width.is_finite().then_some(width)
+    };
+    match (width(one), width(other)) {
+        (Some(one), Some(other)) => one <= ALIKE * other && other <= ALIKE * one,
+        // Where no width is told, none is far away.
+        _ => true,
     }
 }
 
@@ -147,8 +170,8 @@ impl TrainingHistory {
         Ok(newest)
     }
 
-    /// Returns what the errors of a kind of forecasts teach, of runs into the same kind of place on
-    /// one machine.
+    /// Returns what the errors of a kind of forecasts teach the next one, or any where none is given,
+    /// of runs into the same kind of place on one machine.
     ///
     /// # Errors
     ///
@@ -158,12 +181,13 @@ impl TrainingHistory {
         made_by: Forecaster,
         backend: &str,
         machine: &Machine,
+        next: Option<&Forecast>,
     ) -> Result<Corrections, HistoryError> {
         let mut runs = self.runs(&RunFilter::default().with_complete_only())?;
         runs.retain(|run| {
             run.machine == *machine && run.settings.backend.as_deref() == Some(backend)
         });
         runs.reverse();
-        Ok(Corrections::from_runs(&runs, made_by))
+        Ok(Corrections::from_runs(&runs, made_by, next))
     }
 }

@@ -606,6 +606,41 @@ fn a_run_finds_the_newest_forecast_of_its_time_and_no_other_runs() {
 }
 
 #[test]
+fn only_forecasts_with_intervals_alike_teach_the_next_one() {
+    let mut history = TrainingHistory::in_memory().unwrap();
+    let forecast = |half: f64| Forecast {
+        made_by: Some(Forecaster::Estimate),
+        disk_bytes: Some(ForecastValue::with_interval(1e6, 1e6 / half, 1e6 * half)),
+        ..Forecast::default()
+    };
+    // Counted, it took what was foretold; inferred, twice as much.
+    let run = whole_run();
+    for (half, bytes) in [(1.02, 1_000_000), (1.03, 1_000_000), (3.0, 2_000_000)] {
+        let outcome = Outcome {
+            disk_bytes: Some(bytes),
+            ..run.outcome.clone()
+        };
+        let told = NewRun {
+            estimate: Some(forecast(half)),
+            outcome,
+            ..run.clone()
+        };
+        history.record(&told).unwrap();
+    }
+    let taught = |next: Option<Forecast>| {
+        let (by, machine) = (Forecaster::Estimate, &run.machine);
+        let found = history.corrections(by, "embedded", machine, next.as_ref());
+        let correction = found.unwrap().disk_bytes.unwrap();
+        (correction.runs, correction.factor)
+    };
+    assert_eq!(taught(Some(forecast(1.025))), (2, 1.0));
+    let (runs, factor) = taught(Some(forecast(2.0)));
+    assert_eq!(runs, 1);
+    assert!((factor - 2f64.cbrt()).abs() < 1e-12, "{factor}");
+    assert_eq!(taught(None).0, 3);
+}
+
+#[test]
 fn errors_of_a_machine_correct_its_next_forecast_and_no_others() {
     let mut history = TrainingHistory::in_memory().unwrap();
     // Foretold 12 s, took 6, each time.
@@ -632,8 +667,11 @@ fn errors_of_a_machine_correct_its_next_forecast_and_no_others() {
         };
         history.record(&run).unwrap();
     }
-    let corrections =
-        |made_by, backend, machine| history.corrections(made_by, backend, machine).unwrap();
+    let corrections = |made_by, backend, machine| {
+        history
+            .corrections(made_by, backend, machine, None)
+            .unwrap()
+    };
     let found = corrections(Forecaster::Plan, "embedded", &run.machine);
     let seconds = found.seconds.unwrap();
     assert_eq!(seconds.runs, 2);
