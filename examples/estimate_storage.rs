@@ -7,6 +7,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use kato::estimator::{Calibration, StorageEstimator, Target, TextSampler};
+use kato::loader::TextUnit;
 use kato::prelude::*;
 use kato_examples::{Arguments, Output, SOURCE, run, sources};
 
@@ -17,17 +18,19 @@ fn main() -> ExitCode {
     run(
         &[
             SOURCE,
-            ("[DOCUMENTS]", "the number of documents of the run; 100"),
+            ("[DOCUMENTS]", "the number of documents of the run; 10000"),
         ],
         estimate,
     )
 }
 
 fn estimate(arguments: &Arguments, out: &mut Output) -> anyhow::Result<()> {
-    let documents = arguments.parse(1, "100")?;
+    let documents = arguments.parse(1, "10000")?;
     // In random order, as the first documents of a corpus are seldom like the others.
     let loader = StreamingDatasetLoader::builder()
         .with_inputs(sources(arguments.get(0)))
+        // By default a whole file is one document.
+        .with_text_unit(TextUnit::Paragraphs)
         .with_order(Order::shuffled(1))
         .build()?;
     // The learner of the run that is planned: its rules decide what a document teaches.

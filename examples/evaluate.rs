@@ -8,11 +8,12 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use kato::evaluation::{Corpora, EvaluationOptions, evaluate};
+use kato::loader::TextUnit;
 use kato::prelude::*;
 use kato_examples::{Arguments, Output, made_text, run};
 
 fn main() -> ExitCode {
-    let source = "a file, folder or glob, of a hundred documents; else text that is made";
+    let source = "a file, folder or glob, of a hundred documents, plain text by its paragraphs; else text that is made";
     run(&[("[SOURCE]", source)], judge)
 }
 
@@ -22,7 +23,10 @@ fn judge(arguments: &Arguments, out: &mut Output) -> anyhow::Result<()> {
         Some(source) => source.into(),
         None => made_text(folder.path(), 200_000)?,
     };
-    let corpus = || StreamingDatasetLoader::builder().with_input(&source);
+    let corpus = || {
+        let builder = StreamingDatasetLoader::builder().with_input(&source);
+        builder.with_text_unit(TextUnit::Paragraphs)
+    };
     let kb = folder.path().join("kb");
     // One document in ten, chosen by its id: the run records which, and never learns them.
     let split = Split::training(0.1, 1);

@@ -7,12 +7,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use kato::loader::{LoaderState, OnBadRecord, Shard, StreamingDatasetLoaderBuilder};
+use kato::loader::{LoaderState, OnBadRecord, Shard, StreamingDatasetLoaderBuilder, TextUnit};
 use kato::prelude::*;
 use kato_examples::{Arguments, Output, run};
 
 fn main() -> ExitCode {
-    let source = "a file, folder or glob; else six records that are made";
+    let source =
+        "a file, folder or glob, plain text by its paragraphs; else six records that are made";
     run(&[("[SOURCE]", source)], read)
 }
 
@@ -41,6 +42,7 @@ fn read(arguments: &Arguments, out: &mut Output) -> anyhow::Result<()> {
     let builder = || -> StreamingDatasetLoaderBuilder {
         StreamingDatasetLoader::builder()
             .with_input(&source)
+            .with_text_unit(TextUnit::Paragraphs)
             .with_order(Order::shuffled(7))
             // The default ends at the first one.
             .on_bad_record(OnBadRecord::Skip)

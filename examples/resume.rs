@@ -8,16 +8,15 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use kato::loader::TextUnit;
 use kato::prelude::*;
 use kato_examples::{Arguments, Output, made_text, run};
 
-/// A stop ends the reading; what threads have in hand is learned before. Small batches keep that small.
-const BATCH_BYTES: usize = 16 << 10;
-/// Documents of a session after which it stops itself.
-const STOP_AFTER: u64 = 200;
+/// Sessions that it is to take, or one more or less.
+const N_SESSIONS: u64 = 5;
 
 fn main() -> ExitCode {
-    let source = "a file, folder or glob, of a thousand documents; else text that is made";
+    let source = "a file, folder or glob, plain text by its paragraphs; else text that is made";
     run(&[("[SOURCE]", source)], resume)
 }
 
@@ -26,11 +25,15 @@ fn train(source: &Path, kb: &Path, stop_after: u64) -> Result<TrainingReport, Er
     let stop = StopSignal::default();
     let switch = stop.clone();
     let mut options = TrainingOptions::default();
-    options.batch_bytes = BATCH_BYTES;
+    // A stop ends the reading; what threads have in hand is learned before: a document each.
+    options.batch_bytes = 1;
     // Looked at after every document, not ten times a second.
     options.progress_interval = Duration::ZERO;
+    let corpus = StreamingDatasetLoader::builder()
+        .with_input(source)
+        .with_text_unit(TextUnit::Paragraphs);
     Training::new(kb)
-        .with_source(source)
+        .with_corpus(corpus)
         .with_options(options)
         .with_stop(stop)
         .on_event(move |event| match event {
@@ -60,9 +63,11 @@ fn resume(arguments: &Arguments, out: &mut Output) -> anyhow::Result<()> {
         None => made_text(folder.path(), 2_000_000)?,
     };
     let (stopped, undisturbed) = (folder.path().join("a"), folder.path().join("b"));
+    let n_documents = train(&source, &undisturbed, u64::MAX)?.documents_processed;
+    let stop_after = (n_documents / N_SESSIONS).max(1);
     let mut sessions = 0;
     loop {
-        let report = train(&source, &stopped, STOP_AFTER)?;
+        let report = train(&source, &stopped, stop_after)?;
         sessions += 1;
         let done = report.documents_processed;
         if report.complete {
@@ -71,8 +76,10 @@ fn resume(arguments: &Arguments, out: &mut Output) -> anyhow::Result<()> {
         }
         writeln!(out, "session {sessions}: stopped, {done} documents so far")?;
     }
-    anyhow::ensure!(sessions > 2, "it needs a larger source to stop twice");
-    train(&source, &undisturbed, u64::MAX)?;
+    anyhow::ensure!(
+        sessions > 2,
+        "{n_documents} documents are too few to stop twice"
+    );
     let is_same = knowledge(&stopped)? == knowledge(&undisturbed)?;
     anyhow::ensure!(is_same, "the knowledge differs");
     writeln!(out, "the same knowledge as without stopping, byte for byte")?;

@@ -23,6 +23,8 @@ use kato_tokenizer::gpt2;
 const N_PROMPTS: u64 = 20;
 /// Characters of a prompt.
 const PROMPT: usize = 60;
+/// Patterns that are unravelled in an iteration, others each time.
+const N_PATTERNS: u64 = 400;
 /// Tokens that are generated.
 const N_TOKENS: usize = 40;
 /// Documents and questions of an evaluation.
@@ -75,7 +77,8 @@ fn hierarchy(c: &mut Criterion) {
     group.bench_function("peer of generate: the head", |b| {
         b.iter(|| each_prompt(&write));
     });
-    group.throughput(Throughput::Elements(1));
+    let n_patterns = sized(N_PATTERNS);
+    group.throughput(Throughput::Elements(n_patterns));
     let highest = hierarchy.nodes().len() - 1;
     let names: Vec<_> = store
         .scan_frequencies(highest)
@@ -84,7 +87,11 @@ fn hierarchy(c: &mut Criterion) {
         .collect();
     let mut names = names.iter().cycle();
     group.bench_function("unravel a pattern of the highest level", |b| {
-        b.iter(|| names.next().map(|name| hierarchy.unravel(highest, name)));
+        b.iter(|| {
+            for name in names.by_ref().take(n_patterns as usize) {
+                black_box(hierarchy.unravel(highest, name)).expect("it can be read");
+            }
+        });
     });
 
     let mut options = EvaluationOptions::default();

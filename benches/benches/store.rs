@@ -33,7 +33,7 @@ const BATCH_CALLS: u64 = 1_000_000;
 const COMMIT_CALLS: u64 = 10_000;
 /// Learn calls of the stores that are read, whatever their number of segments.
 const STORE_CALLS: u64 = 1_000_000;
-const N_LOOK_UPS: u64 = 1_000;
+const N_LOOK_UPS: u64 = 4_000;
 
 fn write(c: &mut Criterion) {
     let n_calls = sized(BATCH_CALLS);

@@ -3,7 +3,7 @@
 #
 #     benches/compare/embeddings.sh FOLDER [PYTHON]
 #
-# PYTHON needs numpy. `embeddings_speed` must be built: cargo build --profile dist -p kato-benches --bin embeddings_speed
+# PYTHON needs numpy. `embeddings_speed` must be built: cargo build --profile dist -p kato-benches --features programs --bin embeddings_speed
 set -euo pipefail
 
 folder="${1:?a folder with room for 600 MB}"

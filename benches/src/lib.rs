@@ -19,7 +19,7 @@ pub use trial::sized;
 
 /// The pages of `docs` that show Rust, whose examples are compiled and run as tests: here, as nobody's
 /// first build has what they take.
-#[cfg(all(doctest, feature = "full"))]
+#[cfg(all(doctest, feature = "full", feature = "programs"))]
 mod pages {
     #[doc = include_str!("../../docs/datasets.md")]
     struct Datasets;

@@ -2,8 +2,8 @@
 //! read the cache's bytes.
 //!
 //! ```text
-//! cargo run --profile dist -p kato-benches --bin embeddings_speed -- --make vectors.txt
-//! cargo run --profile dist -p kato-benches --bin embeddings_speed -- vectors.txt
+//! cargo run --profile dist -p kato-benches --features programs --bin embeddings_speed -- --make vectors.txt
+//! cargo run --profile dist -p kato-benches --features programs --bin embeddings_speed -- vectors.txt
 //! ```
 //!
 //! Prints one JSON object. `benches/compare/embeddings.sh` runs it beside Python;

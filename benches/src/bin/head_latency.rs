@@ -2,7 +2,7 @@
 //! memory.
 //!
 //! ```sh
-//! cargo run --profile dist -p kato-benches --bin head_latency -- --kb KB --text FILE
+//! cargo run --profile dist -p kato-benches --features programs --bin head_latency -- --kb KB --text FILE
 //! ```
 //!
 //! `KB` is a knowledge base that `train` made with GPT-2 tokens, `FILE` a text that it has not

@@ -2,7 +2,7 @@
 //! each file.
 //!
 //! ```text
-//! cargo run --profile dist -p kato-benches --features parquet --bin load_speed -- corpus.parquet corpus.jsonl
+//! cargo run --profile dist -p kato-benches --features parquet,programs --bin load_speed -- corpus.parquet corpus.jsonl
 //! ```
 //!
 //! Prints one JSON object a file. Peak memory is that of the process so far: measure one file a run

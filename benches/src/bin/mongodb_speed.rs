@@ -2,7 +2,7 @@
 //! raw bulks of the same documents.
 //!
 //! ```text
-//! KATO_SECANTUSD=…/secantusd-py cargo run --profile dist -p kato-benches --bin mongodb_speed
+//! KATO_SECANTUSD=…/secantusd-py cargo run --profile dist -p kato-benches --features programs --bin mongodb_speed
 //! ```
 //!
 //! Prints one JSON object a repetition and the share over all. With `--uri` it measures a server

@@ -2,7 +2,7 @@
 //! it, and what memory a pattern takes.
 //!
 //! ```sh
-//! cargo run --profile dist -p kato-benches --bin predict_latency -- --kb KB --patterns 100000,1000000,10000000
+//! cargo run --profile dist -p kato-benches --features programs --bin predict_latency -- --kb KB --patterns 100000,1000000,10000000
 //! ```
 //!
 //! `KB` is a knowledge base that `train` made. One node's patterns are loaded into an index up to

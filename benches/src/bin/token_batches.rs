@@ -2,7 +2,7 @@
 //! of 16,384 tokens, padding included.
 //!
 //! ```text
-//! cargo run --profile dist -p kato-benches --bin token_batches -- PATH
+//! cargo run --profile dist -p kato-benches --features programs --bin token_batches -- PATH
 //! ```
 
 #![expect(clippy::print_stdout, reason = "an example shows what it finds")]

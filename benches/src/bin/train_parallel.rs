@@ -4,8 +4,8 @@
 //! beside that, what handing out one sample costs, and the peak memory of a run.
 //!
 //! ```text
-//! cargo run --profile dist -p kato-benches --bin train_parallel -- CORPUS.jsonl
-//! cargo run --profile dist -p kato-benches --bin train_parallel -- CORPUS.jsonl --peak-of 8
+//! cargo run --profile dist -p kato-benches --features programs --bin train_parallel -- CORPUS.jsonl
+//! cargo run --profile dist -p kato-benches --features programs --bin train_parallel -- CORPUS.jsonl --peak-of 8
 //! ```
 
 #![expect(clippy::print_stdout, reason = "a bench shows what it finds")]

@@ -3,7 +3,7 @@
 //!
 //! ```sh
 //! cargo build --profile dist -p kato-cli
-//! cargo run --profile dist -p kato-benches --bin wire_load -- --program target/dist/kato
+//! cargo run --profile dist -p kato-benches --features programs --bin wire_load -- --program target/dist/kato
 //! ```
 //!
 //! Starts a server of its own on a temporary directory, with the default durability, and loads it

@@ -27,34 +27,49 @@ pub(crate) enum Backend {
 
 /// The error of a name that is no such place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "use embedded:DIR, kato:URL (http://… or https://…), or mongodb:URI (mongodb alone takes the URI from {MONGODB_URI}, which is not set)"
-)]
-pub(crate) struct InvalidBackend;
+pub(crate) enum InvalidBackend {
+    /// It is no place.
+    #[error(
+        "use embedded:DIR, kato:URL (http://… or https://…), or mongodb:URI (mongodb alone takes the URI from {MONGODB_URI}, which is not set)"
+    )]
+    Place,
+    /// The environment names no MongoDB. What it says may hold a password.
+    #[error("{MONGODB_URI} is no address of a MongoDB: begin it with mongodb:// or mongodb+srv://")]
+    Variable,
+}
 
 impl FromStr for Backend {
     type Err = InvalidBackend;
 
     fn from_str(text: &str) -> Result<Self, InvalidBackend> {
+        let is_mongodb =
+            |text: &str| text.starts_with("mongodb://") || text.starts_with("mongodb+srv://");
         let not_empty = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         // `mongodb://host` is an address already; `mongodb:mongodb://host` is one behind its kind.
-        if text.starts_with("mongodb://") || text.starts_with("mongodb+srv://") {
+        if is_mongodb(text) {
             return Ok(Self::Mongodb(text.to_owned()));
         }
         match text.split_once(':') {
             None if text == "mongodb" => {
                 let uri = env::var(MONGODB_URI).unwrap_or_default();
-                not_empty(&uri).map(Self::Mongodb).ok_or(InvalidBackend)
+                if !uri.is_empty() && !is_mongodb(&uri) {
+                    return Err(InvalidBackend::Variable);
+                }
+                not_empty(&uri)
+                    .map(Self::Mongodb)
+                    .ok_or(InvalidBackend::Place)
             }
-            Some(("mongodb", uri)) => not_empty(uri).map(Self::Mongodb).ok_or(InvalidBackend),
+            Some(("mongodb", uri)) => not_empty(uri)
+                .map(Self::Mongodb)
+                .ok_or(InvalidBackend::Place),
             Some(("kato", url)) if url.starts_with("http://") || url.starts_with("https://") => {
                 Ok(Self::Kato(url.to_owned()))
             }
             // An address would become a directory `https:`.
             Some(("embedded", dir)) if !dir.contains("://") => not_empty(dir)
                 .map(|dir| Self::Embedded(dir.into()))
-                .ok_or(InvalidBackend),
-            _ => Err(InvalidBackend),
+                .ok_or(InvalidBackend::Place),
+            _ => Err(InvalidBackend::Place),
         }
     }
 }
@@ -81,7 +96,7 @@ impl Backend {
             // A mistyped `kato:` must not become a directory of that name. Any other text with a
             // colon may be a path, such as `C:\kb`.
             // An address neither.
-            Err(InvalidBackend)
+            Err(InvalidBackend::Place)
                 if !matches!(kind, "embedded" | "kato" | "mongodb" | "")
                     && !text.contains("://") =>
             {

@@ -52,7 +52,7 @@ Exit codes:
     5  no room on the disk, or in the memory that may be used
     6  conflict: another writer, other settings, another corpus, another format, or something else
        where this was to be
-  130  interrupted by Ctrl-C or SIGTERM, even if the work was done by then";
+  130  interrupted by Ctrl-C, SIGTERM or SIGHUP, even if the work was done by then";
 
 /// An error of a command itself, with its class.
 #[derive(Debug, thiserror::Error)]

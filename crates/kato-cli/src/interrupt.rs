@@ -1,10 +1,11 @@
-//! Ctrl-C and SIGTERM: the first asks the command to stop, and ends the process where the command
-//! does not stop in time; the second ends the process at once.
+//! Ctrl-C, SIGTERM and SIGHUP, which a terminal sends that is closed: the first asks the command to stop, and
+//! ends the process where the command does not stop in time; the second ends the process at once.
 //!
 //! Ending the process is always safe: a commit is a rename, and everything else is made again. So a
 //! command that has nothing to put in order needs no code for signals, and a wait that cannot be cut
 //! short costs seconds and no data.
 
+use std::fs;
 use std::io::{self, IsTerminal, stderr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -13,16 +14,19 @@ use std::time::{Duration, Instant};
 
 use kato_prediction::Cancel;
 use kato_scheduler::StopSignal;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::exit;
 
 use crate::notice;
 
-/// Exit code after Ctrl-C and SIGTERM: 128 + SIGINT, as shells report it. The same for both, so that
+/// Exit code after each of them: 128 + SIGINT, as shells report it. The same for all, so that
 /// one number says that a run can be resumed.
 pub(crate) const INTERRUPTED: u8 = 130;
+
+/// The last word of a command that keeps nothing of what it has begun.
+pub(crate) const AGAIN: &str = "interrupted: give the same command again";
 
 /// Time from the first signal until the process ends, whatever it is doing.
 const LONGEST_STOP: Duration = Duration::from_secs(4);
@@ -62,8 +66,9 @@ struct OrderlyStop {
     ask: Box<dyn FnMut() + Send>,
 }
 
-/// Listens for SIGINT and SIGTERM from now on. To be called once, before anything else: a signal
-/// that comes earlier ends the process as the system does it.
+/// Listens for SIGINT, SIGTERM and SIGHUP from now on, and lets a file that grows beyond the limit of its user be an
+/// error of the write instead of the end of the process. To be called once, before anything else: a signal that
+/// comes earlier ends the process as the system does it.
 ///
 /// # Errors
 ///
@@ -72,12 +77,17 @@ pub(crate) fn listen() -> io::Result<()> {
     let has_come = HAS_COME.get_or_init(Arc::default);
     // A signal handler may do next to nothing, so a thread waits for the signals and acts. What
     // collects them comes first: a signal that the handlers below do not see yet is not lost.
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
-    for signal in [SIGINT, SIGTERM] {
+    let obeyed = [SIGINT, SIGTERM, SIGHUP];
+    let obeyed = obeyed
+        .into_iter()
+        .filter(|signal| *signal != SIGHUP || !is_hangup_ignored());
+    let mut signals = Signals::new(obeyed.clone())?;
+    for signal in obeyed {
         // In this order: the second signal finds the flag that the first one set.
         flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(has_come))?;
         flag::register(signal, Arc::clone(has_come))?;
     }
+    flag::register(SIGXFSZ, Arc::default())?;
     thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
@@ -89,12 +99,24 @@ pub(crate) fn listen() -> io::Result<()> {
     Ok(())
 }
 
+/// Returns whether the process was started to outlive its terminal, as by `nohup`; also where the system does not tell.
+fn is_hangup_ignored() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mut masks = status
+        .lines()
+        .filter_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = masks
+        .next()
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_none_or(|mask| mask & (1 << (SIGHUP - 1)) != 0)
+}
+
 /// Stops the command in its way, if it has one, and ends the process where that takes too long.
 fn stop_process() -> ! {
     let came = Instant::now();
     let mut stop = orderly_stop();
     let Some(stop) = stop.as_mut() else {
-        end(&"interrupted".into());
+        end(&AGAIN.into());
     };
     tell("stopping", &stop.announcement);
     (stop.ask)();
@@ -148,7 +170,7 @@ pub(crate) fn on_interrupt(
 pub(crate) fn stop_on_interrupt() -> StopSignal {
     let stop = StopSignal::default();
     let stopped = stop.clone();
-    on_interrupt("stopping", "interrupted", move || stopped.stop());
+    on_interrupt("stopping", AGAIN, move || stopped.stop());
     stop
 }
 
@@ -158,7 +180,7 @@ pub(crate) fn stop_on_interrupt() -> StopSignal {
 pub(crate) fn cancel_on_interrupt() -> Cancel {
     let cancel = Cancel::new();
     let cancelled = cancel.clone();
-    on_interrupt("stopping", "interrupted", move || cancelled.cancel());
+    on_interrupt("stopping", AGAIN, move || cancelled.cancel());
     cancel
 }
 

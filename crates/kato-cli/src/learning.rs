@@ -63,7 +63,7 @@ pub(crate) struct LearningArgs {
     like: Option<Like>,
     /// Leave out and count paragraphs shorter than this many characters. Default: 0, or what --like
     /// says.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with = "whole_document")]
     min_paragraph_chars: Option<usize>,
     /// Leave out and count what a paragraph has beyond this many tokens; 0 learns all. Default: 0,
     /// or what --like says.
@@ -87,7 +87,7 @@ enum Like {
 enum Tail {
     /// It is left out and counted.
     Drop,
-    /// It goes up unchanged, so nothing is left out.
+    /// It goes up unchanged. One that is alone on the highest level is left out and counted.
     Promote,
 }
 

@@ -23,6 +23,8 @@ use tempfile::TempDir;
 
 use crate::backend::MONGODB_URI;
 use crate::exit::CommandError;
+use crate::interrupt::AGAIN;
+use crate::writable::temporary_directory;
 use place::MongodbPilot;
 
 pub(crate) use place::{PilotPlace, PilotStore, kb_in};
@@ -55,7 +57,7 @@ impl PilotCorpus {
         most_bytes: u64,
         stop: &StopSignal,
     ) -> Result<Self> {
-        let dir = ScratchDir::create().context("failed to make a directory for pilots")?;
+        let dir = temporary_directory()?;
         let path = dir.path().join("pilot.jsonl");
         let failed = || format!("failed to write {}", path.display());
         let mut file = BufWriter::new(File::create(&path).with_context(failed)?);
@@ -195,7 +197,7 @@ pub(crate) fn answer_of(
     environment: &[(&str, &str)],
     stop: &StopSignal,
 ) -> Result<Value> {
-    ensure!(!stop.is_stopped(), "interrupted");
+    ensure!(!stop.is_stopped(), AGAIN);
     let program = std::env::current_exe().context("failed to find this program")?;
     let mut pilot = Command::new(program)
         .args(arguments)
@@ -221,7 +223,7 @@ pub(crate) fn answer_of(
     let status = pilot.wait().context("failed to wait for a pilot")?;
     let (answer, told) = (text_of(answer)?, text_of(told)?);
     // The stop comes before the failure of a pilot that it ended.
-    ensure!(!stop.is_stopped(), "interrupted");
+    ensure!(!stop.is_stopped(), AGAIN);
     if !status.success() {
         let told = told.trim().trim_start_matches("error: ");
         // What is to be done about it is to be done about this command.

@@ -228,11 +228,12 @@ impl View for PredictionView {
             return String::new();
         };
         let mut text = heading(&format!(
-            "{}: {} from {} in {:.2} ms",
+            "{}: {} from {} in {:.2} ms{}",
             self.node,
             counted(self.n_found, "prediction"),
             counted(self.patterns, "pattern"),
-            self.milliseconds
+            self.milliseconds,
+            self.as_older()
         ));
         text += &format!("state {}\n", quoted(&texts.state, width.saturating_sub(6)));
         if self.predictions.is_empty() {
@@ -262,6 +263,16 @@ impl View for PredictionView {
             );
         }
         text
+    }
+}
+
+impl PredictionView {
+    /// Returns the generation of KATO that answers, where it is not the one that answers by default.
+    fn as_older(&self) -> String {
+        match self.generation == DEFAULT_GENERATION.to_string() {
+            true => String::new(),
+            false => format!(", as KATO {} answers", self.generation),
+        }
     }
 }
 
@@ -323,7 +334,8 @@ pub(crate) fn configured(
 /// Which KATO answers.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GenerationArgs {
-    /// Generation of KATO whose predictions these are: 3.10, 5.2 or 6.3.
+    /// Generation of KATO whose predictions these are: 3.10, 5.2 or 6.3. The version of a server stands for its
+    /// generation, such as 4 for 3.10.
     #[arg(long, value_name = "VERSION", default_value_t = DEFAULT_GENERATION, value_parser = generation)]
     pub(crate) kato: KatoGeneration,
 }

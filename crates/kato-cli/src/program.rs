@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::builder::Resettable;
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 #[cfg(feature = "cluster")]
 use crate::commands::cluster;
@@ -16,9 +16,7 @@ use crate::commands::{
 };
 use crate::exit::{EXIT_CODES, exit_code, failed};
 use crate::logging::LogArgs;
-#[cfg(feature = "cluster")]
-use crate::source;
-use crate::{interrupt, names, notice, settings, training, usage};
+use crate::{interrupt, names, notice, settings, source, training, usage};
 
 /// Learns patterns of patterns from text, exactly and traceably, and answers from them: kato-rs,
 /// hierarchical concept learning with KATO.
@@ -27,7 +25,7 @@ use crate::{interrupt, names, notice, settings, training, usage};
 /// with `kato inspect`, ask it with `kato predict`, let it write with `kato generate`, or serve it
 /// to KATO's clients with `kato serve`.
 ///
-/// Ctrl-C and SIGTERM are obeyed within 5 seconds, and a second one at once. What is committed stays,
+/// Ctrl-C, SIGTERM and SIGHUP are obeyed within 5 seconds, and a second one at once. What is committed stays,
 /// and the same command, with --resume or --journal where it has that, goes on from there.
 ///
 /// Exit codes say what to do: `kato help COMMAND` lists them, the same for all commands. `kato serve`
@@ -160,8 +158,21 @@ pub(crate) fn command() -> clap::Command {
         let cluster = cluster.mut_subcommand("learn", source::hide_how_to_read);
         cluster.mut_subcommand("extend", source::hide_how_to_read)
     });
+    let program = program.mut_subcommand("datasets", |datasets| {
+        datasets.mut_subcommand("info", source::refuse_order)
+    });
     let program = program.mut_subcommands(|command| with_common_help(command, None));
-    without_empty_variables(program)
+    lists_once(without_empty_variables(program))
+}
+
+/// Lets a command, and those below it, refuse a list that is given twice, as they do every flag that is not there
+/// to be given several times: half of what was meant would be added to the other half.
+fn lists_once(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|argument| match argument.get_value_delimiter() {
+        Some(_) => argument.action(ArgAction::Set),
+        None => argument,
+    });
+    command.mut_subcommands(lists_once)
 }
 
 /// Lets a command, and those below it, take an empty variable of the environment for one that is not set.

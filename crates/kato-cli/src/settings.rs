@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use clap::ArgMatches;
+use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
 use toml::{Table, Value};
 
@@ -42,18 +43,18 @@ pub(crate) fn merged(program: &clap::Command, given: Vec<OsString>) -> Result<Ve
     let Some(file) = matches.get_one::<PathBuf>(FLAG) else {
         return Ok(given);
     };
-    let text =
-        read_text(file).with_context(|| format!("--settings {} cannot be read", file.display()))?;
+    let named = match matches.value_source(FLAG) {
+        Some(ValueSource::EnvVariable) => format!("{VARIABLE}={}", file.display()),
+        _ => format!("--settings {}", file.display()),
+    };
+    let text = read_text(file).with_context(|| format!("{named} cannot be read"))?;
     let table: Result<Table, toml::de::Error> = text.parse();
     // Without the excerpt, which takes several lines.
     let table = table.map_err(|error| {
         let before = error.span().and_then(|span| text.get(..span.start));
         let line = 1 + before.map_or(0, |before| before.matches('\n').count());
         let what = error.message();
-        anyhow!(
-            "--settings {} is no TOML, line {line}: {what}",
-            file.display()
-        )
+        anyhow!("{named} is no TOML, line {line}: {what}")
     })?;
     Settings { file, program }.merge(&table, &matches, given)
 }
@@ -110,6 +111,19 @@ impl Settings<'_> {
                 self.check(table, below, &[path, &[key]].concat())?;
                 continue;
             }
+            if value.is_table() {
+                let table = [path, &[key]].concat().join(".");
+                let commands: Vec<_> = command
+                    .get_subcommands()
+                    .map(clap::Command::get_name)
+                    .collect();
+                bail_as!(
+                    Usage,
+                    "{}: there is no command for the table [{table}]{}",
+                    self.file.display(),
+                    meant(command, key, &commands)
+                );
+            }
             let is_known = |argument: &clap::Arg| longs(argument).any(|long| long == key);
             if !command.get_arguments().filter(is_flag).any(is_known) {
                 let current = command.get_arguments().filter(is_flag);
@@ -117,9 +131,9 @@ impl Settings<'_> {
                 let known: Vec<_> = known.into_iter().collect();
                 bail_as!(
                     Usage,
-                    "{}: `{key}` {place} is no flag: there are {}",
+                    "{}: `{key}` {place} is no flag{}",
                     self.file.display(),
-                    known.join(", ")
+                    meant(command, &format!("--{key}"), &known)
                 );
             }
             // One value is a list of one.
@@ -135,6 +149,25 @@ impl Settings<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Returns what a word was probably meant to be, the name of a flag or command, or else all that there are.
+fn meant(command: &clap::Command, word: &str, known: &[&str]) -> String {
+    // The parser knows the nearest names, as it tells them of a command line.
+    let parsed = command.clone().no_binary_name(true);
+    let error = parsed.try_get_matches_from([word]).err();
+    let suggested = error.as_ref().and_then(|error| {
+        let kinds = [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg];
+        kinds.into_iter().find_map(|kind| error.get(kind))
+    });
+    match suggested {
+        Some(ContextValue::String(name)) => format!(": is it {}?", name.trim_start_matches('-')),
+        Some(ContextValue::Strings(names)) if !names.is_empty() => {
+            format!(": is it {}?", names.join(" or "))
+        }
+        _ if known.is_empty() => String::new(),
+        _ => format!(": there are {}", known.join(", ")),
     }
 }
 
@@ -162,11 +195,24 @@ fn arguments(command: &clap::Command, table: &Table, matches: &ArgMatches) -> Ve
             is_known && matches.value_source(id) == Some(ValueSource::CommandLine)
         })
     };
+    let is_list = |key: &str| {
+        let mut lists = command
+            .get_arguments()
+            .filter(|argument| argument.get_value_delimiter().is_some());
+        lists.any(|argument| longs(argument).any(|long| long == key))
+    };
     let settings = table
         .iter()
         .filter(|(key, value)| !value.is_table() && !is_given(key));
     settings
         .flat_map(|(key, value)| match value {
+            Value::Array(values) if is_list(key) => {
+                let texts = values.iter().map(|value| match value {
+                    Value::String(text) => text.clone(),
+                    value => value.to_string(),
+                });
+                vec![format!("--{key}={}", texts.collect::<Vec<_>>().join(",")).into()]
+            }
             Value::Array(values) => values
                 .iter()
                 .filter_map(|value| argument(key, value))
@@ -235,8 +281,10 @@ mod tests {
                 Arg::new("levels")
                     .long("levels")
                     .alias("layers")
-                    .action(ArgAction::Append),
+                    .value_delimiter(',')
+                    .action(ArgAction::Set),
             )
+            .arg(Arg::new("stop").long("stop").action(ArgAction::Append))
             .arg(Arg::new("quiet").long("quiet").action(ArgAction::SetTrue));
         let list = Command::new("list").arg(Arg::new("rate").long("rate"));
         Command::new("kato")
@@ -278,17 +326,18 @@ mod tests {
             [train]
             kb = "here"
             levels = [5, 7]
+            stop = ["a", "b"]
             quiet = true
             [datasets.list]
             rate = 1.5
         "#;
         assert_eq!(
             check(settings, "kato --settings FILE train text -- --odd")?,
-            "kato --settings FILE train --log=json --kb=here --levels=5 --levels=7 --quiet text -- --odd"
+            "kato --settings FILE train --log=json --kb=here --levels=5,7 --quiet --stop=a --stop=b text -- --odd"
         );
         assert_eq!(
             check(settings, "kato --log text train --kb there --settings FILE")?,
-            "kato --log text train --levels=5 --levels=7 --quiet --kb there --settings FILE"
+            "kato --log text train --levels=5,7 --quiet --stop=a --stop=b --kb there --settings FILE"
         );
         assert_eq!(
             check(settings, "kato datasets list --settings FILE")?,
@@ -325,10 +374,26 @@ mod tests {
         for (settings, message) in [
             (
                 "[train]\nknowledge = 1",
-                "`knowledge` in [train] is no flag: there are kb, levels, quiet",
+                "`knowledge` in [train] is no flag: there are kb, levels, quiet, stop",
             ),
             (
-                "[learn]\nkb = 1",
+                "[train]\nquit = true",
+                "`quit` in [train] is no flag: is it quiet?",
+            ),
+            (
+                "[trian]\nkb = 1",
+                "there is no command for the table [trian]: is it train?",
+            ),
+            (
+                "[fetch]\nkb = 1",
+                "there is no command for the table [fetch]: there are train, datasets",
+            ),
+            (
+                "[train.list]\nkb = 1",
+                "there is no command for the table [train.list]",
+            ),
+            (
+                "learn = 1",
                 "`learn` outside of all tables is no flag: there are log",
             ),
             ("[train]\nkb = 1979-05-27", "`kb` in [train] must be a text"),

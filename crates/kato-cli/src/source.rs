@@ -44,7 +44,8 @@ pub(crate) struct SourceArgs {
     /// JSON. Default: that of the registry, else `text`.
     #[arg(long, value_name = "NAME")]
     field: Option<String>,
-    /// Field that holds a document's id. Default: the id is made of file and record number.
+    /// Field that holds a document's id. Default: the id is made of file and record number, or of file and first
+    /// byte (FILE@BYTE) of records that are not counted from the beginning of their file: shuffled, or of a shard.
     #[arg(long, value_name = "NAME")]
     id_field: Option<String>,
     /// What the files are, whatever they are called. Default: by their names, and by their first
@@ -124,6 +125,29 @@ pub(crate) fn hide_how_to_read(command: Command) -> Command {
         .map(|argument| argument.get_id().as_str());
     let refused = arguments.filter(|id| !TAKEN.contains(id));
     refused.fold(command, |command, id| {
+        command.mut_arg(id, |argument| argument.hide(true))
+    })
+}
+
+/// Refuses the options that say in which order records come, and which of them, in a command that reads none.
+pub(crate) fn refuse_order(command: Command) -> Command {
+    const REFUSED: [&str; 13] = [
+        "text_unit",
+        "min_chars",
+        "shuffle",
+        "epoch",
+        "window",
+        "shard",
+        "sample",
+        "skip",
+        "max_rows",
+        "mixing_seed",
+        "when_exhausted",
+        "on_bad",
+        "loader_workers",
+    ];
+    let command = command.mut_arg("sources", |sources| sources.conflicts_with_all(REFUSED));
+    REFUSED.iter().fold(command, |command, id| {
         command.mut_arg(id, |argument| argument.hide(true))
     })
 }
@@ -270,6 +294,19 @@ impl SourceArgs {
                 Usage,
                 "some sources have weights and others none: give one to each, as in `0.7*c4 0.3*wikitext`"
             );
+        }
+        if !sources.iter().any(|source| source.weight.is_some()) {
+            let unused = match (self.mixing_seed, self.when_exhausted) {
+                (0, Exhausted::Continue) => None,
+                (0, _) => Some("--when-exhausted"),
+                _ => Some("--mixing-seed"),
+            };
+            if let Some(unused) = unused {
+                bail_as!(
+                    Usage,
+                    "{unused} has no effect: it is for a mixture, whose sources have weights, as in `0.7*c4 0.3*wikitext`"
+                );
+            }
         }
         let mut resolved = Sources {
             args: self.clone(),

@@ -157,6 +157,51 @@ mod tests {
     }
 
     #[test]
+    fn a_flag_without_an_effect_is_refused() {
+        for line in [
+            "kato datasets info a --shuffle 1",
+            "kato datasets info a --max-rows 3",
+            "kato estimate --from-run kb --levels 5,7",
+            "kato estimate --from-run kb --field body",
+            "kato inspect --export a --after 3",
+            "kato inspect --histogram --after 3",
+            "kato train a --whole-document --min-paragraph-chars 3",
+        ] {
+            let told = told(line);
+            assert!(told.contains(" cannot be used with"), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_flag_is_given_once_unless_its_help_says_otherwise() {
+        for line in [
+            "kato train a --levels 5 --levels 7",
+            "kato bench --workers 1 --workers 2",
+            "kato predict --text a --text b",
+            "kato train a --json --json",
+        ] {
+            let told = told(line);
+            assert!(told.contains("cannot be used multiple times"), "{told}");
+        }
+        let mut commands = vec![program::command()];
+        while let Some(command) = commands.pop() {
+            for argument in command.get_arguments() {
+                let adds_up = matches!(argument.get_action(), clap::ArgAction::Append);
+                if adds_up && argument.get_long().is_some() {
+                    let help = argument.get_long_help().or(argument.get_help());
+                    let help = help.unwrap_or_default().to_string();
+                    let (name, argument) = (command.get_name(), argument.get_id());
+                    assert!(
+                        help.contains("an be given several times"),
+                        "{name} {argument}"
+                    );
+                }
+            }
+            commands.extend(command.get_subcommands().cloned());
+        }
+    }
+
+    #[test]
     fn a_flag_of_another_command_is_not_taken_for_a_value() {
         let told = told("kato score a --limit 3");
         assert!(

@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use kato_store::scratch::ScratchDir;
 
 /// Checks that a file can be written in the end, and leaves everything as it is.
 ///
@@ -65,6 +66,20 @@ pub(crate) fn check_directory(option: &str, dir: &Path) -> Result<()> {
         format!(
             "{option} {} cannot be written to: choose another place",
             dir.display()
+        )
+    })
+}
+
+/// Makes a directory for what is gone when the command has ended.
+///
+/// # Errors
+///
+/// When it cannot be made; the error names the place.
+pub(crate) fn temporary_directory() -> Result<ScratchDir> {
+    ScratchDir::create().with_context(|| {
+        format!(
+            "no temporary directory can be made in {}: name another place with TMPDIR",
+            std::env::temp_dir().display()
         )
     })
 }

@@ -170,7 +170,7 @@ fn json(breakdown: &StorageBreakdown) -> String {
 impl fmt::Display for StorageBreakdown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sizes = [
-            (self.target.samples, "samples"),
+            (self.target.samples, "documents"),
             (self.target.text_bytes, "bytes of text"),
             (self.target.tokens, "tokens"),
         ];

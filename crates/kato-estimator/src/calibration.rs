@@ -330,15 +330,15 @@ impl Calibration {
             Target {
                 samples: Some(value),
                 ..
-            } => (value, "samples", Some(self.samples)),
-            Target { .. } => (0, "samples", None),
+            } => (value, "documents", Some(self.samples)),
+            Target { .. } => (0, "documents", None),
         };
         match observed {
             Some(observed) if observed > 0 && value > 0 => Ok(value as f64 / observed as f64),
             _ => Err(EstimateError::Target {
                 value: value as f64,
                 unit,
-                reason: "give at least 1, in a unit that the sample or the run tells: samples always work",
+                reason: "give at least 1, in a unit that the sample or the run tells: documents always work",
             }),
         }
     }

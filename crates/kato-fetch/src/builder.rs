@@ -23,6 +23,9 @@ use crate::runtime::Runtime;
 use crate::source::Stores;
 use crate::{FetchError, Fetcher, aws_profile, tls};
 
+/// The variable that says whether a server may redirect to what is nearer than itself.
+const PRIVATE_REDIRECTS: &str = "KATO_PRIVATE_REDIRECTS";
+
 /// Configures and builds a [`Fetcher`].
 ///
 /// Nothing is read from the environment unless [`with_env`](Self::with_env) is called.
@@ -36,7 +39,8 @@ pub struct FetcherBuilder {
     retry: RetryPolicy,
     timeouts: Timeouts,
     limits: TransferLimits,
-    private_redirects: PrivateRedirects,
+    /// Or what the environment says that is neither of its values.
+    private_redirects: Result<PrivateRedirects, String>,
     max_requests: usize,
     read_ahead_bytes: usize,
     cache: Option<(PathBuf, u64)>,
@@ -55,7 +59,7 @@ impl Default for FetcherBuilder {
             retry: DEFAULT_RETRY,
             timeouts: Timeouts::default(),
             limits: TransferLimits::default(),
-            private_redirects: PrivateRedirects::default(),
+            private_redirects: Ok(PrivateRedirects::default()),
             max_requests: DEFAULT_MAX_REQUESTS,
             read_ahead_bytes: DEFAULT_READ_AHEAD_BYTES,
             cache: None,
@@ -129,7 +133,7 @@ impl FetcherBuilder {
     /// Sets whether redirects may lead to addresses that are not public. Default: only from a server
     /// that has such an address itself.
     pub fn with_private_redirects(mut self, redirects: PrivateRedirects) -> Self {
-        self.private_redirects = redirects;
+        self.private_redirects = Ok(redirects);
         self
     }
 
@@ -199,10 +203,11 @@ impl FetcherBuilder {
         if let Some(path) = read("HF_TOKEN_PATH") {
             self.token_file = Some(path.into());
         }
-        match read("KATO_PRIVATE_REDIRECTS").as_deref() {
-            Some("always") => self.private_redirects = PrivateRedirects::Always,
-            Some("never") => self.private_redirects = PrivateRedirects::Never,
-            _ => {}
+        match read(PRIVATE_REDIRECTS).as_deref() {
+            Some("always") => self.private_redirects = Ok(PrivateRedirects::Always),
+            Some("never") => self.private_redirects = Ok(PrivateRedirects::Never),
+            Some(other) => self.private_redirects = Err(other.to_owned()),
+            None => {}
         }
         let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
         let in_home = |name: &str| Some(home.as_ref()?.join(name));
@@ -242,6 +247,10 @@ impl FetcherBuilder {
         let endpoint = endpoint(&self.hub_endpoint)?;
         let token = self.token()?;
         let headers = self.headers()?;
+        let private_redirects = self.private_redirects.clone().map_err(|value| {
+            let reason = format!("`{value}` is neither always nor never");
+            setting(PRIVATE_REDIRECTS, reason)
+        })?;
         at_least_one("with_max_requests", self.max_requests)?;
         at_least_one("with_retry", self.retry.attempts as usize)?;
         let cache = match &self.cache {
@@ -274,7 +283,7 @@ impl FetcherBuilder {
                 guarded(Reach::Public)?,
             ],
             http: http.build().map_err(|error| not_built(&error))?,
-            private_redirects: self.private_redirects,
+            private_redirects,
             behind_proxy,
             limits: self.limits,
             servers: KnownServers::default(),

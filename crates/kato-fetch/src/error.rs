@@ -24,7 +24,7 @@ pub enum FetchError {
     /// A setting of the builder cannot work.
     #[error("setting `{setting}` cannot be used: {reason}")]
     InvalidSetting {
-        /// Name of the builder's method.
+        /// Name of the builder's method, or of the variable of the environment.
         setting: &'static str,
         /// What is wrong.
         reason: String,

@@ -77,7 +77,7 @@ pub enum TailPolicy {
     /// It is dropped and counted, as in the original's streaming trainers.
     #[default]
     Drop,
-    /// It becomes a symbol of the level above, unchanged, so nothing is lost.
+    /// It becomes a symbol of the level above, unchanged. Alone on the highest level it is dropped and counted.
     Promote,
     /// It stays for the next document of the same call, as in the original's multi-book corpora.
     /// Patterns then depend on the order of documents, so parallel training refuses it.

@@ -101,7 +101,7 @@ impl LearnCallModel {
     /// are not above 0.
     pub fn fit(runs: &[RecordedRun]) -> Result<Self, PlanError> {
         for run in runs {
-            above_zero("the samples of a run", run.samples)?;
+            above_zero("the documents of a run", run.samples)?;
             above_zero("the learn calls of a run", run.learns)?;
             above_zero("the batch size of a run", run.batch_size)?;
             above_zero("the seconds of a run", run.seconds)?;
@@ -154,7 +154,7 @@ impl LearnCallModel {
         learns: f64,
         batch_size: f64,
     ) -> Result<Interval, PlanError> {
-        above_zero("samples", samples)?;
+        above_zero("documents", samples)?;
         above_zero("learns", learns)?;
         above_zero("batch_size", batch_size)?;
         let row = self.columns.row(samples, learns, batch_size);

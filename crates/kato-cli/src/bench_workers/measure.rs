@@ -16,10 +16,11 @@ use kato_scheduler::{
 };
 use kato_store::EmbeddedStore;
 use kato_store::embedded::{EmbeddedOptions, Merging};
-use kato_store::scratch::ScratchDir;
 use uuid::Uuid;
 
 use super::MeasuredBackend;
+use crate::interrupt::AGAIN;
+use crate::writable::temporary_directory;
 
 /// The training that is measured.
 #[derive(Debug)]
@@ -57,7 +58,7 @@ impl Bench {
         // A run that was stopped has a report as well, over fewer documents: its rate would say
         // nothing.
         if self.stop.is_stopped() {
-            bail!("interrupted");
+            bail!(AGAIN);
         }
         Ok(report)
     }
@@ -88,7 +89,7 @@ impl Bench {
     /// Measures a training into a temporary directory.
     fn embedded(&self, workers: NonZeroUsize) -> Result<TrainingReport> {
         // Made first and so dropped last: the directory goes when the store has closed its files.
-        let dir = ScratchDir::create()?;
+        let dir = temporary_directory()?;
         let configuration = self.configuration().to_json();
         let nodes = self.learner.node_names();
         // As a training does.
@@ -102,7 +103,7 @@ impl Bench {
 
     /// Measures a training into the nodes of a KATO server.
     fn kato(&self, url: &str, workers: NonZeroUsize) -> Result<TrainingReport> {
-        let dir = ScratchDir::create()?;
+        let dir = temporary_directory()?;
         let run = unique();
         let client = || KatoClient::builder(url, SessionOptions::new(run.as_str()));
         // A worker needs one connection for each level.

@@ -55,7 +55,7 @@ pub(crate) struct Args {
     /// Compare two snapshots instead.
     #[arg(
         long,
-        num_args = 2,
+        num_args = 2, action = clap::ArgAction::Set,
         value_names = ["BEFORE", "AFTER"],
         conflicts_with_all = ["kb", "run", "top", "pairs", "seed", "snapshot"]
     )]

@@ -49,7 +49,7 @@ pub(crate) struct Args {
     /// What happens where a rare pattern is part of one that stays.
     #[arg(long, value_name = "POLICY", value_enum, default_value_t = Policy::Keep)]
     references: Policy,
-    /// Node that the threshold counts for, such as node0; may be repeated. Default: all.
+    /// Node that the threshold counts for, such as node0; can be given several times. Default: all.
     #[arg(long = "node", value_name = "NAME")]
     nodes: Vec<String>,
     /// Only show what would go.

@@ -139,7 +139,7 @@ struct ShownArgs {
 
 #[derive(Debug, clap::Args)]
 struct RateArgs {
-    /// Samples learned a second. Default: measured in about a second on this machine, by learning
+    /// Documents learned a second. Default: measured in about a second on this machine, by learning
     /// synthetic documents of 2.1 kB (500 GPT-2 tokens) into memory with the default settings
     /// of `kato train`.
     #[arg(long, value_name = "N", value_parser = rate)]

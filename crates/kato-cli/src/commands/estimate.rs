@@ -94,7 +94,7 @@ pub(crate) struct Args {
     /// Estimate from a finished run instead, named by the directory of its knowledge base; can be given
     /// several times. The estimate is then from the largest of those with the same levels and rules, and
     /// its error is told by the others.
-    #[arg(long, value_name = "DIR", conflicts_with = "history")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["history", "LearningArgs", "SourceArgs"])]
     from_run: Vec<PathBuf>,
     #[command(flatten)]
     learning: LearningArgs,
@@ -143,6 +143,12 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &mut Args) -> Result<()> {
     let checked = args.source.check(&mut program::subcommand("estimate"));
     checked.unwrap_or_else(|error| error.exit());
+    if args.compact && !matches!(args.engine, Engine::Embedded) {
+        bail_as!(
+            Usage,
+            "--compact is for --engine embedded: no other store has parts to merge"
+        );
+    }
     let stop = &stop_on_interrupt();
     let learner = args.learning.learner(Recording::default())?;
     if let Some(dir) = &args.plot {

@@ -17,7 +17,7 @@ use kato_hardware::{Cancellation, HardwareAnalyzer};
 use crate::exit::bail_as;
 use crate::hardware::{Analysis, show_step};
 use crate::inspect::show;
-use crate::interrupt::{is_interrupted, on_interrupt};
+use crate::interrupt::{AGAIN, is_interrupted, on_interrupt};
 use crate::meter::Meter;
 use crate::numbers::{chunk_size, depth};
 use crate::writable::check_directory;
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     check_directory("--directory", &args.directory)?;
     let cancellation = Cancellation::new();
     let cancelling = cancellation.clone();
-    on_interrupt("stopping", "interrupted", move || cancelling.cancel());
+    on_interrupt("stopping", AGAIN, move || cancelling.cancel());
 
     let n_steps = STEPS + u64::from(args.mongodb.is_some()) + u64::from(args.kato.is_some());
     // The listener is an `Fn`, so what it changes is behind a lock.

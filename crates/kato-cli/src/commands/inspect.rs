@@ -64,7 +64,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", group = "mode")]
     pattern: Option<String>,
     /// Pass over the first of these places.
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "pattern")]
+    // The parser asks for --pattern nowhere where another view forbids it.
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "pattern", conflicts_with_all = ["histogram", "export", "import"])]
     after: u64,
     /// Write the patterns of a node to FILE: as Parquet, sorted by name, if its name ends with
     /// .parquet, else as JSON Lines, `-` for standard output. FILE is replaced when all is written.

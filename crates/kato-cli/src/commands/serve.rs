@@ -50,7 +50,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// standard error. Look at /docs with a browser, at /metrics/prometheus with Prometheus, and into
 /// DIR/nodes/… with `kato inspect`.
 ///
-/// Ctrl-C or SIGTERM stops it within 5 seconds: requests have 2 of them to be answered, and what was
+/// Ctrl-C, SIGTERM or SIGHUP stops it within 5 seconds: requests have 2 of them to be answered, and what was
 /// acknowledged is put into the stores as far as time allows. The rest is in the journal, and in the
 /// stores at the next start. A second signal ends the process at once, and so may a kill: what was
 /// acknowledged is there at the next start.
@@ -181,7 +181,7 @@ pub(crate) struct Args {
     /// whose Host is an address or localhost. Can be given several times.
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
-    /// Let web pages of this origin (such as http://localhost:3000) use the server. Several times for several origins.
+    /// Let web pages of this origin (such as http://localhost:3000) use the server. Can be given several times.
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
     /// Let every web page use the server, as KATO does: without a token, any page that anybody

@@ -145,7 +145,7 @@ pub(crate) struct Args {
     /// workers that died or stall, come in any case.
     #[arg(long, value_name = "HOW", value_enum, default_value_t = ProgressMode::Bar)]
     progress: ProgressMode,
-    /// Show no progress, notices only: the same as --progress silent.
+    /// Show no progress, notices only: as --progress silent, whatever --progress says.
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]

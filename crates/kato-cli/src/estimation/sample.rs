@@ -136,7 +136,7 @@ impl Reading {
         };
         ensure!(
             !stop.is_stopped(),
-            "interrupted before the sample was complete"
+            "interrupted before enough was read: give the same command again"
         );
         // A batch is a number of bytes, so the last one may hold more documents than are wanted.
         let wanted = (batch.iter().count() as u64).min(most - self.documents);

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use super::View;
 use super::overview::count;
+use crate::interrupt::AGAIN;
 use crate::numbers::counted;
 use crate::output::stdout;
 
@@ -311,7 +312,7 @@ impl<T> Monitored<T> {
     fn check(&self) -> io::Result<()> {
         // Not `Interrupted`: that kind means "try again".
         if self.stop.is_stopped() {
-            Err(io::Error::other("interrupted"))
+            Err(io::Error::other(AGAIN))
         } else {
             Ok(())
         }

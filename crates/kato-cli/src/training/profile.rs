@@ -43,8 +43,8 @@ pub(crate) struct ProfileArgs {
     #[arg(long)]
     profile: bool,
     /// Write the profile to a file, in the form that its ending names: .html (a page with charts
-    /// that needs nothing else), .json, .csv (the run over time), .prom (Prometheus). May be
-    /// given again.
+    /// that needs nothing else), .json, .csv (the run over time), .prom (Prometheus). Can be
+    /// given several times.
     #[arg(long, value_name = "FILE", requires = "profile")]
     report: Vec<ReportFile>,
     /// Seconds between two looks at the machine.

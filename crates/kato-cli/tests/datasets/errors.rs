@@ -47,6 +47,22 @@ fn a_source_that_is_not_there_is_told_apart_by_what_it_looks_like() {
 }
 
 #[test]
+fn a_setting_without_an_effect_and_one_that_cannot_be_are_refused() {
+    let place = Place::new();
+    let (code, message) = place.fails("datasets", "stats corpus.parquet --mixing-seed 3");
+    assert_eq!(code, 2, "{message}");
+    assert!(message.contains("--mixing-seed has no effect"), "{message}");
+    let mut command = place.command("datasets", "info hf://me/corpus");
+    let output = command.env("KATO_PRIVATE_REDIRECTS", "maybe").output();
+    let output = output.unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    let expected =
+        "setting `KATO_PRIVATE_REDIRECTS` cannot be used: `maybe` is neither always nor never";
+    assert!(message.contains(expected), "{message}");
+}
+
+#[test]
 fn a_name_that_is_a_path_and_a_key_is_refused() {
     let place = Place::new();
     place.write("c4", "text");

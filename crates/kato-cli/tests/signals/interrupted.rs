@@ -36,9 +36,9 @@ pub(crate) struct Interrupted {
     pub(crate) was_over: bool,
 }
 
-/// Runs a program, sends it SIGINT or SIGTERM after a while, and expects it to obey.
+/// Runs a program, sends it SIGINT, SIGTERM or SIGHUP after a while, and expects it to obey.
 pub(crate) fn interrupt(mut command: Command, after: Duration, random: &mut Random) -> Interrupted {
-    let name = random.pick(&["INT", "TERM"]);
+    let name = random.pick(&["INT", "TERM", "HUP"]);
     take_interrupts();
     let mut child = command.spawn().unwrap();
     // The moment is the point: nothing else is waited for.
