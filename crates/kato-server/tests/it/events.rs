@@ -217,7 +217,13 @@ async fn a_stream_ends_with_a_closing_handshake_whoever_ends_it_and_why() {
     let server = Running::memory().await;
     for (kind, payload, code) in [
         (8, &b"\x03\xe8bye"[..], 1000),
+        (8, b"\x13\x87", 4999),
+        // Half a code, one of no meaning, and one that is never sent.
+        (8, b"\x03", 1002),
+        (8, b"\x03\xe7", 1002),
+        (8, b"\x03\xed", 1002),
         (3, b"no such kind", 1002),
+        (11, b"no such kind", 1002),
         (0, b"the rest of nothing", 1002),
         (1, b"no UTF-8: \xff", 1002),
     ] {

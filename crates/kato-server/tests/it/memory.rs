@@ -225,7 +225,10 @@ async fn an_answer_keeps_its_place_until_it_is_read() {
 #[tokio::test]
 async fn answers_that_nobody_reads_take_no_more_than_the_memory_for_them() {
     let server = Running::of(in_memory(), |builder| {
-        builder.with_max_answer_memory(64 * MIB)
+        // Longer than a busy machine takes for all of this: who does not read is let go then.
+        builder
+            .with_max_answer_memory(64 * MIB)
+            .with_write_timeout(Duration::from_secs(600))
     })
     .await;
     let id = remember(&server, 15_000_000).await;
