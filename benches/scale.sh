@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Does a token cost the same at any size? Makes corpora that resemble a text, trains each, and prints a Markdown table.
 #
-#   benches/scale.sh [--like FILE] [--sizes "100MB 1GB 4GB"] [--repeats 3] [--workers 2] [--dir DIR] [--program FILE]
+#   benches/scale.sh [--like FILE] [--sizes "100MB 1GB 4GB"] [--repeats 3] [--workers 2] [--dir DIR] [--program FILE] [--ask]
 #
 # --like FILE    text that the corpora resemble (default: README.md)
 # --sizes LIST   sizes of the corpora; the first is what the others are compared with
 # --repeats N    trainings of each corpus; the median by time is shown
 # --workers N    learning threads
 # --program FILE the program `kato` (default: built here, profile dist)
+# --ask          what questions cost right after the training, and the files that answer them, instead (benches/ask.py)
 # --dir DIR      where corpora and knowledge bases are made and removed again: needs about 3 times the largest size
 #
 # Needs Linux and python3. A quiet machine gives quiet numbers: the load average is printed with them.
@@ -20,6 +21,7 @@ repeats=3
 workers=2
 parent="${TMPDIR:-/tmp}"
 program=""
+asks=""
 
 usage() {
     sed -n '2,/^set -euo/{/^set -euo/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"
@@ -30,6 +32,11 @@ while (($# > 0)); do
         --help | -h)
             usage
             exit 0
+            ;;
+        --ask)
+            asks=1
+            shift
+            continue
             ;;
         --like | --sizes | --repeats | --workers | --dir | --program)
             if (($# < 2)); then
@@ -92,6 +99,12 @@ load_before="$(cut -d ' ' -f 1 /proc/loadavg)"
 for size in $sizes; do
     corpus="$work/corpus.jsonl"
     "$program" corpus --like "$like" --text-size "$size" --seed 1 --out "$corpus"
+    if [[ -n "$asks" ]]; then
+        echo "Text of $size like $(basename -- "$like"), seed 1:"
+        "$root/benches/ask.py" --program "$program" --corpus "$corpus" --dir "$work" --forget 1000
+        rm "$corpus"
+        continue
+    fi
     for ((run = 1; run <= repeats; run++)); do
         echo "$size: training $run of $repeats" >&2
         train_once "$size" "$corpus"
@@ -99,6 +112,7 @@ for size in $sizes; do
     rm "$corpus"
 done
 
+[[ -z "$asks" ]] || exit 0
 python3 - "$work/runs.jsonl" "$load_before" "$repeats" "$workers" "$(basename -- "$like")" <<'PY'
 import json, sys
 

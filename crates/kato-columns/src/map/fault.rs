@@ -7,6 +7,11 @@ use std::ops::Deref;
 
 use memmap2::{Advice, Mmap, MmapOptions};
 
+/// Bytes that are fetched by one call: of more, Linux fetches as much as it reads ahead of a file, and passes over
+/// the rest. By default it reads so much ahead.
+#[cfg(unix)]
+const FETCHED_AT_ONCE: usize = 128 << 10;
+
 /// A mapped file. A page of it that cannot be read makes all of it read as zeros.
 #[derive(Debug)]
 pub(crate) struct GuardedMap {
@@ -50,8 +55,11 @@ impl GuardedMap {
     /// Begins to fetch a range from the disk, and does not wait for it.
     pub(crate) fn fetch(&self, start: usize, len: usize) {
         #[cfg(unix)]
-        // As above.
-        let _ = self.map.advise_range(Advice::WillNeed, start, len);
+        for at in (start..start.saturating_add(len)).step_by(FETCHED_AT_ONCE) {
+            let len = FETCHED_AT_ONCE.min(start + len - at);
+            // As above.
+            let _ = self.map.advise_range(Advice::WillNeed, at, len);
+        }
         #[cfg(not(unix))]
         let _ = (start, len);
     }

@@ -246,6 +246,15 @@ impl StoreIndex {
         self.covered = deleted.sources;
     }
 
+    /// Says that much of what is read here and there will soon be read.
+    pub(super) fn will_read_scattered(&self) {
+        for ((_, column), kind) in self.columns.iter().zip(Column::ALL.iter().cycle()) {
+            if SCATTERED.contains(kind) {
+                column.view().will_read([(0, column.len())]);
+            }
+        }
+    }
+
     /// Returns the digests of the indexes that it consists of, the first one first, with the number of
     /// patterns of all nodes that each adds.
     #[must_use]
