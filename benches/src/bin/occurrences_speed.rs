@@ -3,8 +3,8 @@
 //!
 //! ```sh
 //! kato corpus --like FILE --text-size 100MB --seed 1 --out corpus.jsonl
-//! cargo run --profile dist -p kato-benches --bin occurrences_speed -- FOLDER --make corpus.jsonl
-//! cargo run --profile dist -p kato-benches --bin occurrences_speed -- FOLDER
+//! cargo run --profile dist -p kato-benches --features programs --bin occurrences_speed -- FOLDER --make corpus.jsonl
+//! cargo run --profile dist -p kato-benches --features programs --bin occurrences_speed -- FOLDER
 //! ```
 //!
 //! The first writes the occurrences, `tokenized.0` and `offset.0`, from which infini-gram makes its own, and
