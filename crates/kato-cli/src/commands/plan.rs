@@ -222,6 +222,13 @@ fn catalogue(args: &Args) -> Result<Catalogue> {
 /// Makes the pilots and what follows from them.
 fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Plan, TimeLaw)> {
     let store = store(args)?;
+    if store != PilotStore::Embedded && (args.index || args.occurrences) {
+        bail_as!(
+            Usage,
+            "--index and --occurrences are for embedded: where the knowledge goes is {}",
+            backend(args).kind()
+        );
+    }
     let sources = sources_or_own_text(&args.sources)?;
     let learner = args.learning.learner(Recording::default())?;
     let drawn = Drawn::draw(args, &sources, &store, &learner, stop)?;
@@ -275,7 +282,7 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
             Machine::here().threads,
         ),
         beside: match is_embedded {
-            true => Beside::of(&measured, patterns, target.text_bytes),
+            true => Beside::of(&measured, patterns, target.text_bytes, args.index),
             false => Beside::default(),
         },
         memory,
@@ -836,6 +843,17 @@ fn assumptions(
         .is_some_and(|index| index.seconds.is_none())
     {
         assumptions.push("The pilots were too small for an index: the time that it takes is not told; give --pilot more.".to_owned());
+    }
+    let Beside {
+        head, occurrences, ..
+    } = run.beside;
+    for (is_asked_for, written, what) in [
+        (args.index, head, "the counts of the head"),
+        (args.occurrences, occurrences, "the occurrences"),
+    ] {
+        if is_asked_for && written.is_none() {
+            assumptions.push(format!("The pilots are too near to each other in size to tell {what}, which are in no figure; give --pilot more."));
+        }
     }
     assumptions
 }

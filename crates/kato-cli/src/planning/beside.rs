@@ -35,9 +35,15 @@ impl Beside {
     /// Foretells what a run over so much text leaves, with so many patterns.
     ///
     /// The bytes of a pattern, and those of occurrences for a byte of text, grow with the logarithm of their
-    /// number, as the numbers that they hold do; the time grows as the number.
+    /// number, as the numbers that they hold do; the time grows as the number. An index of fewer patterns than
+    /// usual is left where it is asked for.
     #[must_use]
-    pub(crate) fn of(measured: &[Measured], patterns: Interval, text_bytes: f64) -> Self {
+    pub(crate) fn of(
+        measured: &[Measured],
+        patterns: Interval,
+        text_bytes: f64,
+        is_index_asked_for: bool,
+    ) -> Self {
         let of = |size: Interval, points: &[Point]| {
             Some(Written {
                 bytes: by_law(points, size)?,
@@ -46,7 +52,9 @@ impl Beside {
         };
         let by_patterns = |of: fn(&Measured) -> [Option<f64>; 2]| -> Vec<Point> {
             let points = measured.iter().filter_map(|pilot| {
-                let ([bytes, seconds], patterns) = (of(pilot), pilot.patterns?);
+                // Nothing can be said for each pattern where there is none.
+                let patterns = pilot.patterns.filter(|&patterns| patterns > 0)?;
+                let [bytes, seconds] = of(pilot);
                 Some((patterns as f64, bytes?, seconds))
             });
             points.collect()
@@ -61,7 +69,7 @@ impl Beside {
                 Some((pilot.text_bytes as f64, bytes, pilot.occurrences_seconds))
             })
             .collect();
-        let has_index = patterns.value >= LOADED_PATTERNS as f64 || !of_index.is_empty();
+        let has_index = patterns.value >= LOADED_PATTERNS as f64 || is_index_asked_for;
         let index = has_index.then(|| Written {
             bytes: by_law(&of_index, patterns).unwrap_or_else(|| untold(patterns)),
             seconds: seconds(&of_index, patterns),
@@ -174,7 +182,7 @@ mod tests {
     #[test]
     fn an_index_grows_a_little_faster_than_its_patterns() {
         let measured = [150_000, 300_000, 600_000, 900_000].map(pilot);
-        let found = Beside::of(&measured, Interval::around(1e8, 0.1), 1.0);
+        let found = Beside::of(&measured, Interval::around(1e8, 0.1), 1.0, false);
         assert_eq!((found.head, found.occurrences), (None, None));
         let found = found.index.unwrap();
         assert!((found.bytes.value / 84e8 - 1.0).abs() < 1e-4, "{found:?}");
@@ -185,13 +193,16 @@ mod tests {
     #[test]
     fn of_pilots_too_small_for_an_index_the_bytes_are_told_and_the_time_is_not() {
         let patterns = Interval::exact(1e6);
-        let found = Beside::of(&[Measured::default()], patterns, 1.0)
+        let found = Beside::of(&[Measured::default()], patterns, 1.0, false)
             .index
             .unwrap();
         assert_eq!(found.bytes.value, expected_bytes(1_000_000) as f64);
         assert_eq!(found.seconds, None);
-        let few = Beside::of(&[Measured::default()], Interval::exact(99_999.0), 1.0);
-        assert_eq!(few, Beside::default());
+        let few = Interval::exact(99_999.0);
+        let unasked = Beside::of(&[pilot(150_000)], few, 1.0, false);
+        assert_eq!(unasked, Beside::default());
+        let asked = Beside::of(&[Measured::default()], few, 1.0, true);
+        assert!(asked.index.is_some());
         assert_eq!(usual_index(patterns), Some(found.bytes));
         assert_eq!(usual_index(Interval::exact(99_999.0)), None);
     }
@@ -207,9 +218,9 @@ mod tests {
             occurrences_seconds: Some(text_bytes as f64 / 2e8),
             ..Measured::default()
         });
-        let found = Beside::of(&measured, Interval::exact(10_000.0), 1e8);
+        let found = Beside::of(&measured, Interval::exact(10_000.0), 1e8, false);
         assert_eq!(found.index, None, "too few patterns");
-        let found = Beside::of(&measured, Interval::around(1e6, 0.1), 1e8);
+        let found = Beside::of(&measured, Interval::around(1e6, 0.1), 1e8, false);
         let near = |found: Option<Written>, bytes: f64, seconds: f64| {
             let found = found.unwrap();
             assert!((found.bytes.value / bytes - 1.0).abs() < 1e-6, "{found:?}");
