@@ -139,10 +139,12 @@ pub(crate) struct Args {
     /// Default as that of `kato train`.
     #[arg(long, value_name = "SIZE", value_parser = crate::byte_size::memory)]
     memory: Option<ByteSize>,
-    /// The run leaves an index and the counts of the head, as `kato train --index` does: plan them, too.
+    /// For embedded: the run leaves an index and the counts of the head, as `kato train --index` does: plan
+    /// them, too.
     #[arg(long)]
     index: bool,
-    /// The run keeps every place of the documents, as `kato train --occurrences` does: plan that, too.
+    /// For embedded: the run keeps every place of the documents, as `kato train --occurrences` does: plan
+    /// that, too.
     #[arg(long)]
     occurrences: bool,
     /// Where the run's knowledge goes: embedded:DIR (default embedded:kato-kb), or mongodb:URI for
