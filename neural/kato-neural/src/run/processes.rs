@@ -174,10 +174,11 @@ impl ReplicaProcesses {
 
     /// Waits until all have ended by themselves, or one of them with a word of its own.
     fn wait(&mut self) -> Result<(), ReplicaError> {
-        let until = Instant::now() + self.limit;
+        let begun = Instant::now();
         let mut running: Vec<usize> = (1..=self.children.len()).collect();
         loop {
-            let left = until.saturating_duration_since(Instant::now());
+            // A limit may be longer than any clock goes.
+            let left = self.limit.saturating_sub(begun.elapsed());
             let (rank, said) = match self.words.recv_timeout(left) {
                 Ok(heard) => heard,
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
