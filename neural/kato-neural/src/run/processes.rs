@@ -123,12 +123,21 @@ impl ReplicaProcesses {
             key,
         };
         let (sender, words) = channel();
-        let children = (1..n).map(|rank| start(arguments, &place(rank), sender.clone()));
         let mut processes = Self {
-            children: children.collect::<io::Result<_>>()?,
+            children: Vec::new(),
             words,
             limit,
         };
+        for rank in 1..n {
+            match start(arguments, &place(rank), sender.clone()) {
+                Ok(child) => processes.children.push(child),
+                Err(error) => {
+                    // Those that run would look for the others on and on.
+                    drop(processes.finish(OtherReplicas::Needless));
+                    return Err(error.into());
+                }
+            }
+        }
         drop(sender);
         let mut all_run = || {
             let mut children = processes.children.iter_mut();
