@@ -5,6 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::write::UNFINISHED;
 use super::{CheckpointKind, TrainerSnapshot, checkpoints, write_checkpoint};
 use crate::Error;
 
@@ -87,14 +88,16 @@ impl Shared {
 }
 
 impl CheckpointWriter {
-    /// Starts the thread; checkpoints go into `folder`.
+    /// Starts the thread; checkpoints go into `folder`, where no other program writes meanwhile: what one that was killed
+    /// left half written is removed.
     ///
     /// # Errors
     ///
-    /// [`Error::File`] where the folder cannot be made or no thread can be started.
+    /// [`Error::File`] where the folder cannot be made or listed, or no thread can be started.
     pub fn new(folder: impl Into<PathBuf>, options: WriterOptions) -> Result<Self, Error> {
         let folder = folder.into();
         std::fs::create_dir_all(&folder).map_err(Error::file("cannot make", &folder))?;
+        sweep(&folder)?;
         let shared = Arc::new(Shared::default());
         let (theirs, place) = (Arc::clone(&shared), folder.clone());
         let thread = std::thread::Builder::new()
@@ -254,6 +257,20 @@ fn prune(folder: &Path, n_kept: usize) -> Result<(), Error> {
         for place in series.iter().rev().skip(n_kept) {
             std::fs::remove_dir_all(&place.path)
                 .map_err(Error::file("cannot remove", &place.path))?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes what was left half written: each has the size of a checkpoint.
+fn sweep(folder: &Path) -> Result<(), Error> {
+    let entries = std::fs::read_dir(folder).map_err(Error::file("cannot list", folder))?;
+    for entry in entries {
+        let path = entry.map_err(Error::file("cannot list", folder))?.path();
+        let name = path.file_name().unwrap_or_default();
+        if name.as_encoded_bytes().starts_with(UNFINISHED.as_bytes()) {
+            // What cannot go takes room and does no harm.
+            drop(std::fs::remove_dir_all(&path));
         }
     }
     Ok(())

@@ -15,6 +15,8 @@ use crate::parameters::{NamedTensor, collect};
 pub(crate) const WEIGHTS: &str = "weights";
 pub(crate) const MOMENTS: &str = "optimizer";
 pub(crate) const MANIFEST: &str = "manifest.json";
+/// What the name of a checkpoint begins with that has none yet.
+pub(crate) const UNFINISHED: &str = ".unfinished-";
 
 /// Writes a checkpoint into `folder` and returns its place.
 ///
@@ -72,7 +74,7 @@ impl Unfinished {
             .max()
             .unwrap_or(0);
         let files = tempfile::Builder::new()
-            .prefix(".unfinished-")
+            .prefix(UNFINISHED)
             .tempdir_in(folder)
             .map_err(Error::file("cannot make a folder in", folder))?;
         Ok(Self {

@@ -123,12 +123,21 @@ impl ReplicaProcesses {
             key,
         };
         let (sender, words) = channel();
-        let children = (1..n).map(|rank| start(arguments, &place(rank), sender.clone()));
         let mut processes = Self {
-            children: children.collect::<io::Result<_>>()?,
+            children: Vec::new(),
             words,
             limit,
         };
+        for rank in 1..n {
+            match start(arguments, &place(rank), sender.clone()) {
+                Ok(child) => processes.children.push(child),
+                Err(error) => {
+                    // Those that run would look for the others on and on.
+                    drop(processes.finish(OtherReplicas::Needless));
+                    return Err(error.into());
+                }
+            }
+        }
         drop(sender);
         let mut all_run = || {
             let mut children = processes.children.iter_mut();
@@ -174,10 +183,11 @@ impl ReplicaProcesses {
 
     /// Waits until all have ended by themselves, or one of them with a word of its own.
     fn wait(&mut self) -> Result<(), ReplicaError> {
-        let until = Instant::now() + self.limit;
+        let begun = Instant::now();
         let mut running: Vec<usize> = (1..=self.children.len()).collect();
         loop {
-            let left = until.saturating_duration_since(Instant::now());
+            // A limit may be longer than any clock goes.
+            let left = self.limit.saturating_sub(begun.elapsed());
             let (rank, said) = match self.words.recv_timeout(left) {
                 Ok(heard) => heard,
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),

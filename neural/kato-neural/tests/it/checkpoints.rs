@@ -188,6 +188,11 @@ fn what_a_crash_leaves_half_written_is_not_a_checkpoint() {
             .unwrap()
             .is_empty()
     );
+    let left = folder.path().join(".unfinished-abc");
+    fs::write(left.join("weights.safetensors"), "half").unwrap();
+    let writer = CheckpointWriter::new(folder.path(), WriterOptions::default()).unwrap();
+    writer.finish().unwrap();
+    assert!(!left.exists(), "it takes no room from here on");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::fs;
 use kato_poetry::PoemVocabulary;
 use kato_poetry::vectors::{UnknownWords, VectorOptions, WordVectors};
 
-type PoetryOutcome = Result<(), Box<dyn Error>>;
+type Outcome = Result<(), Box<dyn Error>>;
 
 /// Four words, of which the file below has three, one in lower case only.
 const TEXT: &str = "Sea sea sky sky sky Thee moon";
@@ -29,7 +29,7 @@ fn prepare(
 }
 
 #[test]
-fn words_have_the_file_s_vectors_and_those_of_their_lower_case() -> PoetryOutcome {
+fn words_have_the_file_s_vectors_and_those_of_their_lower_case() -> Outcome {
     let (vocabulary, vectors) = prepare(|_| {})?;
     let vector = |word: &str| vectors.vector(vocabulary.id(word));
     assert_eq!(vector("sea"), [1.0, 2.0]);
@@ -42,7 +42,7 @@ fn words_have_the_file_s_vectors_and_those_of_their_lower_case() -> PoetryOutcom
 }
 
 #[test]
-fn other_words_are_drawn_zeros_or_the_mean() -> PoetryOutcome {
+fn other_words_are_drawn_zeros_or_the_mean() -> Outcome {
     let of_moon = |change: fn(&mut VectorOptions)| -> Result<Vec<f32>, String> {
         let (vocabulary, vectors) = prepare(change)?;
         Ok(vectors.vector(vocabulary.id("moon")).to_vec())
