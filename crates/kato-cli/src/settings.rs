@@ -381,8 +381,8 @@ mod tests {
                 "`quit` in [train] is no flag: is it quiet?",
             ),
             (
-                "[trian]\nkb = 1",
-                "there is no command for the table [trian]: is it train?",
+                "[train2]\nkb = 1",
+                "there is no command for the table [train2]: is it train?",
             ),
             (
                 "[fetch]\nkb = 1",
