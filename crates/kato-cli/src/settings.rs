@@ -206,7 +206,7 @@ fn arguments(command: &clap::Command, table: &Table, matches: &ArgMatches) -> Ve
         .filter(|(key, value)| !value.is_table() && !is_given(key));
     settings
         .flat_map(|(key, value)| match value {
-            Value::Array(values) if is_list(key) => {
+            Value::Array(values) if is_list(key) && !values.is_empty() => {
                 let texts = values.iter().map(|value| match value {
                     Value::String(text) => text.clone(),
                     value => value.to_string(),
