@@ -837,5 +837,20 @@ fn assumptions(
     {
         assumptions.push("The pilots were too small for an index: the time that it takes is not told; give --pilot more.".to_owned());
     }
+    let untold = [
+        (
+            "counts of the head",
+            args.index && run.beside.head.is_none(),
+        ),
+        (
+            "occurrences",
+            args.occurrences && run.beside.occurrences.is_none(),
+        ),
+    ];
+    for (what, _) in untold.into_iter().filter(|(_, is_untold)| *is_untold) {
+        assumptions.push(format!(
+            "The pilots are too near to each other to tell how the {what} grow: they are not in these figures."
+        ));
+    }
     assumptions
 }

@@ -275,7 +275,7 @@ fn run(args: &Args) -> Result<ExitCode> {
         let options = index_options(args, &report, cancel_index.clone());
         let head_options = head_options(options.sort_bytes, cancel_index.clone());
         index = args.destination.index(&run, options);
-        // Counts of the head and occurrences, which are asked for, are in no forecast.
+        // What counts of the head and occurrences take of it, which are asked for, is in no forecast.
         peak_bytes = kato_probe::process::peak_bytes();
         head = args.destination.head(&run, &head_options);
         occurrences = args.destination.occurrences(&run, &cancel_index);
