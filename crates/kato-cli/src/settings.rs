@@ -339,6 +339,11 @@ mod tests {
             check(settings, "kato --log text train --kb there --settings FILE")?,
             "kato --log text train --levels=5,7 --quiet --stop=a --stop=b --kb there --settings FILE"
         );
+        let nothing = "[train]\nkb = \"here\"\nlevels = []";
+        assert_eq!(
+            check(nothing, "kato train --settings FILE")?,
+            "kato train --kb=here --settings FILE"
+        );
         assert_eq!(
             check(settings, "kato datasets list --settings FILE")?,
             "kato datasets list --log=json --rate=1.5 --settings FILE"
