@@ -206,7 +206,7 @@ fn arguments(command: &clap::Command, table: &Table, matches: &ArgMatches) -> Ve
         .filter(|(key, value)| !value.is_table() && !is_given(key));
     settings
         .flat_map(|(key, value)| match value {
-            Value::Array(values) if is_list(key) => {
+            Value::Array(values) if is_list(key) && !values.is_empty() => {
                 let texts = values.iter().map(|value| match value {
                     Value::String(text) => text.clone(),
                     value => value.to_string(),
@@ -338,6 +338,11 @@ mod tests {
         assert_eq!(
             check(settings, "kato --log text train --kb there --settings FILE")?,
             "kato --log text train --levels=5,7 --quiet --stop=a --stop=b --kb there --settings FILE"
+        );
+        let nothing = "[train]\nkb = \"here\"\nlevels = []";
+        assert_eq!(
+            check(nothing, "kato train --settings FILE")?,
+            "kato train --kb=here --settings FILE"
         );
         assert_eq!(
             check(settings, "kato datasets list --settings FILE")?,

@@ -7,8 +7,8 @@ use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 use kato_test_needs::ends_within;
-use signal_hook::consts::SIGINT;
-use signal_hook::flag::register_conditional_shutdown;
+use signal_hook::consts::{SIGHUP, SIGINT};
+use signal_hook::flag::{register, register_conditional_shutdown};
 
 use crate::random::Random;
 use crate::report::stderr;
@@ -72,12 +72,15 @@ pub(crate) fn interrupt(mut command: Command, after: Duration, random: &mut Rand
     Interrupted { output, was_over }
 }
 
-/// Lets programs be interrupted before their first line, also where the tests are a job in the background of a script.
+/// Lets programs be interrupted before their first line, also where the tests are a job in the background of a script,
+/// or run under `nohup`.
 fn take_interrupts() {
     static ONCE: Once = Once::new();
-    // A shell lets such jobs ignore SIGINT, and programs inherit that. What is caught here is at its default in them.
+    // A shell lets such jobs ignore SIGINT, `nohup` SIGHUP, and programs inherit that. What is caught here is at its
+    // default in them.
     ONCE.call_once(|| {
         let always = Arc::new(AtomicBool::new(true));
         register_conditional_shutdown(SIGINT, INTERRUPTED, always).unwrap();
+        register(SIGHUP, Arc::default()).unwrap();
     });
 }

@@ -88,8 +88,16 @@ impl PatternIndex {
         let Some(base) = &self.base else {
             return;
         };
+        // Of what was taken back below, the ranks are known: there may be many.
+        let taken = base.frozen.taken().cloned().unwrap_or_default();
+        let of_taken: HashSet<PatternName> = taken.patterns.iter().map(|(_, name)| *name).collect();
         let names = self.hidden.retired.iter().chain(&self.hidden.purged);
-        self.hidden.ranks = names.filter_map(|name| base.frozen.rank(name)).collect();
+        let sought = names.filter(|name| !of_taken.contains(*name));
+        let found = sought.filter_map(|name| base.frozen.rank(name));
+        let hidden = &self.hidden;
+        let known = taken.patterns.iter().filter(|(_, name)| hidden.holds(name));
+        let ranks = found.chain(known.map(|(rank, _)| *rank)).collect();
+        self.hidden.ranks = ranks;
     }
 
     /// Returns what was purged of the index below, where nothing was learned above it.

@@ -53,7 +53,11 @@ fn answers_are_those_of_a_full_scan_of_what_is_left() {
             n_passed_over += base.check(seed);
         }
     }
-    assert!(n_passed_over > n_bases, "{n_passed_over}");
+    // Builds that are not for tests keep what was deleted of many patterns only.
+    assert!(
+        !cfg!(debug_assertions) || n_passed_over > n_bases,
+        "{n_passed_over}"
+    );
 }
 
 impl Base {

@@ -70,6 +70,10 @@ fn file(store: &EmbeddedStore) -> PathBuf {
 }
 
 #[test]
+#[cfg_attr(
+    not(debug_assertions),
+    ignore = "a build that is not for tests keeps the file of many patterns only"
+)]
 fn what_is_gone_is_found_at_once_and_answers_are_those_without_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let kb = dir.path().join("kb");
@@ -123,6 +127,10 @@ fn what_is_learned_again_counts_what_was_learned_since() {
 }
 
 #[test]
+#[cfg_attr(
+    not(debug_assertions),
+    ignore = "a build that is not for tests keeps the file of many patterns only"
+)]
 fn a_file_that_is_damaged_or_of_another_commit_is_passed_over() {
     let dir = tempfile::tempdir().unwrap();
     let kb = dir.path().join("kb");
@@ -149,6 +157,10 @@ fn a_file_that_is_damaged_or_of_another_commit_is_passed_over() {
 }
 
 #[test]
+#[cfg_attr(
+    not(debug_assertions),
+    ignore = "a build that is not for tests keeps the file of many patterns only"
+)]
 fn the_file_is_what_the_documents_say() {
     let dir = tempfile::tempdir().unwrap();
     let kb = dir.path().join("kb");
