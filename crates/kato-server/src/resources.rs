@@ -92,15 +92,18 @@ impl RequestResources {
 
     /// Pays what is missing for so many bytes in all.
     fn pay(&self, all: usize) -> Result<(), BudgetError> {
-        let more = all.saturating_sub(self.answer.bytes());
-        if all <= self.free || more == 0 {
+        if all <= self.free {
             return Ok(());
         }
-        self.grow(more)
+        self.grow(all.saturating_sub(self.answer.bytes()))
     }
 
     /// Takes more memory for the answer if there is room right now.
     fn grow(&self, more: usize) -> Result<(), BudgetError> {
+        // Who needs nothing is not refused, however full it is.
+        if more == 0 {
+            return Ok(());
+        }
         self.answer.grow(more).inspect_err(|error| {
             if *error == BudgetError::Exhausted {
                 self.has_lacked.store(true, Ordering::Relaxed);
