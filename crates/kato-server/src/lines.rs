@@ -56,6 +56,7 @@ impl Lines {
             lines: self,
             begun: 0,
             pieces: VecDeque::new(),
+            ending: VecDeque::new(),
             _resources: Arc::clone(resources),
         };
         let mut response = Response::new(Body::new(body));
@@ -77,11 +78,20 @@ struct LinesBody {
     at_a_time: usize,
     /// Those that are not sent, in order.
     pieces: VecDeque<Piece>,
+    /// Those that will be made again, and hold memory until they are done.
+    ending: VecDeque<Piece>,
     _resources: Arc<RequestResources>,
 }
 
 /// A piece that is being made, until it is dropped.
-struct Piece(JoinHandle<Result<Bytes, Refusal>>);
+struct Piece(JoinHandle<Result<Made, Refusal>>);
+
+/// A piece that is made.
+struct Made {
+    bytes: Bytes,
+    /// Whether others, such as the pieces behind it, held memory that it lacked.
+    has_lacked: bool,
+}
 
 impl Drop for Piece {
     fn drop(&mut self) {
@@ -117,7 +127,7 @@ async fn make_piece(
     node: String,
     answer: Arc<AnswerPiece>,
     idx: usize,
-) -> Result<Bytes, Refusal> {
+) -> Result<Made, Refusal> {
     let cancel = paid_by(&resources);
     let (of_job, cancel_of_job, app_of_job) =
         (Arc::clone(&resources), cancel.clone(), Arc::clone(&app));
@@ -126,7 +136,10 @@ async fn make_piece(
     // What they were made of is gone. Lines were paid for one by one, so that no more is missing than
     // the ends of some.
     let _ = resources.charge_answer(bytes.len());
-    Ok(until_sent(bytes.into(), resources))
+    Ok(Made {
+        has_lacked: resources.has_lacked(),
+        bytes: until_sent(bytes.into(), resources),
+    })
 }
 
 impl HttpBody for LinesBody {
@@ -137,17 +150,31 @@ impl HttpBody for LinesBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
-        self.begin();
-        let Some(first) = self.pieces.front_mut() else {
-            return Poll::Ready(None);
-        };
-        let made = ready!(Pin::new(&mut first.0).poll(cx));
-        self.pieces.pop_front();
-        // The next one is begun while this one is sent.
-        self.begin();
-        // Without its end, so that nobody takes what there is for all.
-        let bytes = made.map_err(|_| CutOff)?.map_err(|_| CutOff)?;
-        Poll::Ready(Some(Ok(Frame::data(bytes))))
+        loop {
+            while let Some(piece) = self.ending.front_mut() {
+                drop(ready!(Pin::new(&mut piece.0).poll(cx)));
+                self.ending.pop_front();
+            }
+            self.begin();
+            let n_begun = self.pieces.len();
+            let Some(first) = self.pieces.front_mut() else {
+                return Poll::Ready(None);
+            };
+            let made = ready!(Pin::new(&mut first.0).poll(cx));
+            self.pieces.pop_front();
+            // Without its end, so that nobody takes what there is for all.
+            let made = made.map_err(|_| CutOff)?.map_err(|_| CutOff)?;
+            if made.has_lacked && self.at_a_time > 1 {
+                // Alone it may have what it needs, so from here on none are made ahead.
+                self.at_a_time = 1;
+                self.begun -= n_begun;
+                self.ending = std::mem::take(&mut self.pieces);
+                continue;
+            }
+            // The next one is begun while this one is sent.
+            self.begin();
+            return Poll::Ready(Some(Ok(Frame::data(made.bytes))));
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! and memory.
 
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use axum::body::Bytes;
@@ -26,6 +26,8 @@ pub(crate) struct RequestResources {
     made_of: AtomicUsize,
     /// Why a part was refused, if one was.
     refused: OnceLock<BudgetError>,
+    /// Whether others held memory that the answer lacked.
+    has_lacked: AtomicBool,
     /// `None` of what is a part of a request that has its place.
     _permit: Option<InFlightPermit>,
 }
@@ -59,6 +61,7 @@ impl RequestResources {
             free,
             made_of: AtomicUsize::new(0),
             refused: OnceLock::new(),
+            has_lacked: AtomicBool::new(false),
             _permit: permit,
         })
     }
@@ -89,11 +92,28 @@ impl RequestResources {
 
     /// Pays what is missing for so many bytes in all.
     fn pay(&self, all: usize) -> Result<(), BudgetError> {
-        let more = all.saturating_sub(self.answer.bytes());
-        if all <= self.free || more == 0 {
+        if all <= self.free {
             return Ok(());
         }
-        self.answer.grow(more)
+        self.grow(all.saturating_sub(self.answer.bytes()))
+    }
+
+    /// Takes more memory for the answer if there is room right now.
+    fn grow(&self, more: usize) -> Result<(), BudgetError> {
+        // Who needs nothing is not refused, however full it is.
+        if more == 0 {
+            return Ok(());
+        }
+        self.answer.grow(more).inspect_err(|error| {
+            if *error == BudgetError::Exhausted {
+                self.has_lacked.store(true, Ordering::Relaxed);
+            }
+        })
+    }
+
+    /// Returns whether others held memory that the answer lacked: made again, it may be another one.
+    pub(crate) fn has_lacked(&self) -> bool {
+        self.has_lacked.load(Ordering::Relaxed)
     }
 
     /// Fails if a part of the answer was refused.
@@ -190,12 +210,11 @@ impl io::Write for AnswerBuffer<'_> {
             // Small answers are free, see `charge_answer`.
             let made_of = self.resources.made_of.load(Ordering::Relaxed);
             let total = made_of.saturating_add(capacity);
-            let share = &self.resources.answer;
             let more = match capacity > self.resources.free {
-                true => total.saturating_sub(share.bytes()),
+                true => total.saturating_sub(self.resources.answer.bytes()),
                 false => 0,
             };
-            if let Err(error) = share.grow(more) {
+            if let Err(error) = self.resources.grow(more) {
                 self.refused = Some(error);
                 return Err(io::ErrorKind::OutOfMemory.into());
             }

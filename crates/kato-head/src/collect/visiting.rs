@@ -16,7 +16,7 @@ const OTHER: u32 = u32::MAX - 2;
 pub(crate) enum Ends {
     All,
     /// Those that the sink [needs](Sink::needs_ends): only where every name above the lowest level is that of a pattern
-    /// of the level right below.
+    /// of a level below.
     Needed,
 }
 

@@ -14,7 +14,7 @@ use crate::HeadError;
 pub(crate) struct Frozen {
     pub(crate) damage: DamageWatch,
     pub(crate) columns: Vec<(PathBuf, CheckedBytes)>,
-    /// Whether every name above the lowest level is that of a pattern of the level right below.
+    /// Whether every name above the lowest level is that of a pattern of a level below.
     pub(crate) has_plain_names: bool,
 }
 
@@ -73,9 +73,10 @@ impl Head {
         self.frozen.is_some()
     }
 
-    /// Returns whether every name above the lowest level is known to be that of a pattern of the level right below.
+    /// Returns whether every name above the lowest level is known to be that of a pattern of a level below.
     pub(crate) fn has_plain_names(&self) -> bool {
-        let frozen = self.frozen.as_ref();
+        // Lessons since may refer to what no level holds.
+        let frozen = self.frozen.as_ref().filter(|_| self.missing.is_empty());
         frozen.is_some_and(|frozen| frozen.has_plain_names)
     }
 

@@ -301,6 +301,33 @@ fn levels(n: usize) -> Vec<String> {
 }
 
 #[test]
+fn what_a_lesson_refers_to_and_no_level_holds_is_behind_no_count() {
+    let nowhere = "PTRN|0123456789012345678901234567890123456789";
+    let kb = Kb::new(&levels(2));
+    let names = learn(&kb.store, &[(0, &[&["a"], &["b"]]), (0, &[&["c"], &["a"]])]);
+    kb.build(0);
+    let mut taught = kb.open(&HeadOptions::default()).unwrap();
+    let events = [nowhere, names[0].as_str()].map(|name| Event::new([name]));
+    let learned = taught.learn(1, &events, 1, |level, name| {
+        let stored = kb.store.pattern(level, name).unwrap();
+        Ok::<_, HeadError>(stored.map(|stored| stored.events()))
+    });
+    learned.unwrap();
+    learn(&kb.store, &[(1, &[&[nowhere], &[names[0].as_str()]])]);
+    let counted = Head::from_store(&kb.store, HeadOptions::default()).unwrap();
+    let explained = |head: &Head| {
+        let mut history = head.history();
+        head.read(&mut history, "c");
+        let weights = Weights::new();
+        let next = head.next(&history, &weights, None);
+        let mut why = [next.explain(head.symbol("a").unwrap())];
+        head.name_patterns(&kb.store, &mut why, 3).unwrap();
+        why
+    };
+    assert_eq!(explained(&taught), explained(&counted));
+}
+
+#[test]
 fn what_is_unusual_is_counted_as_in_memory() {
     let nowhere = "PTRN|0123456789012345678901234567890123456789";
     let words = ["a", "b", "c", "a", "d", "a", "b"];

@@ -191,9 +191,14 @@ async fn a_batch_that_cannot_be_asked_is_refused_as_a_whole() {
 }
 
 /// A server with little memory for answers, and a session whose node answers at length.
-async fn with_long_answers() -> (Running, String) {
+async fn with_long_answers(workers: usize) -> (Running, String) {
     let service = Service::in_memory(ServiceOptions::default());
-    let server = Running::of(service, |builder| builder.with_max_answer_memory(1 << 20)).await;
+    let server = Running::of(service, |builder| {
+        builder
+            .with_max_answer_memory(1 << 20)
+            .with_workers(workers)
+    })
+    .await;
     let id = server.session("n0").await;
     let long = "x".repeat(2000);
     let sequences: Vec<Value> = (0..100)
@@ -207,21 +212,25 @@ async fn with_long_answers() -> (Running, String) {
 
 #[tokio::test]
 async fn a_question_without_room_for_its_answer_says_so_in_its_place() {
-    let (server, id) = with_long_answers().await;
-    let next = json!({"ask": "next", "events": [["a"]], "top": 1});
-    let predictions = json!({"ask": "predictions", "events": [["a"], ["c"]]});
-    let questions = json!([next, predictions, next]);
-    let answers = lines(&ask(&server, &id, json!({"questions": questions})).await);
-    assert_eq!(answers.len(), 3);
-    assert_eq!(answers[1]["error"]["status"], 507, "{}", answers[1]);
-    let detail = answers[1]["error"]["detail"].as_str().unwrap();
-    assert!(detail.contains("ask for less"), "{detail}");
-    assert!(answers[0]["next"].is_object() && answers[0] == answers[2]);
+    // However many others are made ahead of their turn, which take memory meanwhile.
+    for workers in [2, 4, 32] {
+        let (server, id) = with_long_answers(workers).await;
+        let next = json!({"ask": "next", "events": [["a"]], "top": 1});
+        let predictions = json!({"ask": "predictions", "events": [["a"], ["c"]]});
+        let questions = json!([next, predictions, next]);
+        let answers = lines(&ask(&server, &id, json!({"questions": questions})).await);
+        assert_eq!(answers.len(), 3);
+        assert_eq!(answers[1]["error"]["status"], 507, "{}", answers[1]);
+        let detail = answers[1]["error"]["detail"].as_str().unwrap();
+        assert!(detail.contains("ask for less"), "{detail}");
+        assert!(answers[0]["next"].is_object() && answers[0] == answers[2]);
+    }
 }
 
 #[tokio::test]
 async fn all_answers_together_may_be_larger_than_the_memory_for_them() {
-    let (server, id) = with_long_answers().await;
+    // More are made ahead than there is memory for.
+    let (server, id) = with_long_answers(32).await;
     let fewer = json!({"max_predictions": 10});
     let target = format!("/sessions/{id}/config");
     assert_eq!(server.post(&target, fewer).await.status, 200);
@@ -237,7 +246,7 @@ async fn all_answers_together_may_be_larger_than_the_memory_for_them() {
 
 #[tokio::test]
 async fn nothing_more_is_made_for_a_client_that_does_not_read_or_is_gone() {
-    let (server, id) = with_long_answers().await;
+    let (server, id) = with_long_answers(4).await;
     let fewer = json!({"max_predictions": 10});
     let target = format!("/sessions/{id}/config");
     assert_eq!(server.post(&target, fewer).await.status, 200);
