@@ -39,12 +39,14 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Counts learn calls of the lowest level.
-    pub(crate) fn count_learns(&mut self, events: &[Event], times: u64) {
-        let n_symbols: u64 = events.iter().map(|event| event.len() as u64).sum();
-        self.learns = self.learns.saturating_add(times);
-        let n_learned = times.saturating_mul(n_symbols);
-        self.symbols = self.symbols.saturating_add(n_learned);
+    /// Counts a pattern of `n_symbols` that was learned `times` times. Learn calls are those of the lowest level.
+    pub(crate) fn add_pattern(&mut self, level: usize, n_symbols: usize, times: u64) {
+        self.patterns += 1;
+        if level == 0 {
+            self.learns = self.learns.saturating_add(times);
+            let n_learned = times.saturating_mul(n_symbols as u64);
+            self.symbols = self.symbols.saturating_add(n_learned);
+        }
     }
 
     /// Returns the numbers of the symbols of a pattern of the lowest level, which `number` gives.

@@ -52,9 +52,9 @@ impl OneByOne {
             return Ok(());
         }
         let short = u32::try_from(times).unwrap_or(u32::MAX);
-        self.counted.patterns += 1;
+        let n_symbols = events.iter().map(|event| event.len()).sum();
+        self.counted.add_pattern(level, n_symbols, times);
         let symbols = if level == 0 {
-            self.counted.count_learns(events, times);
             let run = self.counted.run_of(events, number)?;
             for run in run.split(|&symbol| symbol == BREAK) {
                 sink.run(holder, run, short)?;

@@ -100,13 +100,11 @@ impl Collector<'_> {
             level: self.level,
             name: pattern.name,
         };
-        self.counted.patterns += 1;
+        let n_symbols = pattern.symbols.len();
+        self.counted
+            .add_pattern(self.level, n_symbols, pattern.frequency);
         self.run.clear();
         if self.level == 0 {
-            self.counted.learns = self.counted.learns.saturating_add(pattern.frequency);
-            let n_symbols = pattern.symbols.len() as u64;
-            let learned = pattern.frequency.saturating_mul(n_symbols);
-            self.counted.symbols = self.counted.symbols.saturating_add(learned);
             self.read_tokens(source, pattern)?;
             for run in self.run.split(|&symbol| symbol == BREAK) {
                 self.sink.run(holder, run, times)?;

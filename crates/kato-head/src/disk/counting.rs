@@ -187,13 +187,11 @@ impl Counter<'_> {
             return Ok(());
         };
         let times = u32::try_from(pattern.frequency).unwrap_or(u32::MAX);
-        self.counted.patterns += 1;
+        let n_symbols = pattern.symbols.len();
+        self.counted
+            .add_pattern(self.level, n_symbols, pattern.frequency);
         self.run.clear();
         if self.level == 0 {
-            self.counted.learns = self.counted.learns.saturating_add(pattern.frequency);
-            let n_symbols = pattern.symbols.len() as u64;
-            let learned = pattern.frequency.saturating_mul(n_symbols);
-            self.counted.symbols = self.counted.symbols.saturating_add(learned);
             for event in pattern.events() {
                 self.run.push(match *event {
                     [number] => match self.is_used.get_mut(number as usize) {

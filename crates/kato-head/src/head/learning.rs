@@ -48,9 +48,9 @@ impl Head {
         }
         self.roots.take();
         let short = u32::try_from(times).unwrap_or(u32::MAX);
-        self.counted.patterns += 1;
+        let n_symbols = events.iter().map(|event| event.len()).sum();
+        self.counted.add_pattern(level, n_symbols, times);
         if level == 0 {
-            self.counted.count_learns(events, times);
             let run = self.run_of(events)?;
             for run in run.split(|&symbol| symbol == BREAK) {
                 for window in windows_of(run, self.trie.order()) {
