@@ -32,6 +32,7 @@ pub use kato_columns::{
     BLOCK_BYTES, BytesState, Changes, CheckedBytes, ColumnBytes, DamageWatch, SharedBytes,
 };
 pub use layout::{ClassKey, ClassLayout, Column, LARGE_FREQUENCY, LayoutError, NodeLayout};
+#[cfg(feature = "disk")]
 pub(crate) use layout::{id_of, number_of};
 pub(crate) use lists::{ListCursor, RankList, Window};
 pub use numbers::BLOCK_NUMBERS;
