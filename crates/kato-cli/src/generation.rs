@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use indicatif::HumanCount;
 use kato_engine::Node;
-use kato_hierarchy::generation::{Fit, GeneratedSpan, GenerationEnd, Part, PatternLink};
+use kato_hierarchy::generation::{Fit, GeneratedSpan, GenerationEnd, PatternLink, SpanPiece};
 use kato_hierarchy::{Generation, GenerationOptions, Hierarchy, Source};
 use kato_model::PatternName;
 use kato_prediction::Prediction;
@@ -185,7 +185,7 @@ struct SpanJson<'a> {
     n_choices: usize,
     is_bridge: bool,
     chain: &'a [PatternLink],
-    parts: &'a [Part],
+    parts: &'a [SpanPiece],
     source: Option<&'a Source>,
     prediction: &'a Prediction,
 }

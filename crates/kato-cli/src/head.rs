@@ -3,8 +3,8 @@
 
 use indicatif::HumanCount;
 use kato_hierarchy::head::{
-    Counts, Explanation, NextToken, OrderTerm, Part, Reason, ScoredToken, TextScore, WriteEnd,
-    WrittenText,
+    Counts, ExpertShare, Explanation, NextToken, OrderTerm, Reason, ScoredToken, TextScore,
+    WriteEnd, WrittenText,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -65,7 +65,7 @@ pub(crate) fn explained(explanation: &Explanation) -> String {
     text
 }
 
-fn expert(part: &Part) -> &'static str {
+fn expert(part: &ExpertShare) -> &'static str {
     use kato_hierarchy::head::Expert;
     match part.expert {
         Expert::Ngrams => "n-grams inside patterns",

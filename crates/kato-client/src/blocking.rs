@@ -15,7 +15,7 @@ use kato_protocol::monitoring::{
     MetricHistory, Metrics, Stats, Status,
 };
 use kato_protocol::node::{NodeAffinities, NodeSymbols, PatternBody};
-use kato_protocol::observation::{EmotiveMap, LearnResult, ObservationResult, Stm};
+use kato_protocol::observation::{EmotiveValues, LearnResult, ObservationResult, Stm};
 use kato_protocol::percept::{GenesUpdated, PerceptAnswer, SessionCognition};
 use kato_protocol::sequence::SequenceResult;
 use kato_protocol::session::{Cleared, Extended, FinalizedTraining, Root, SessionInfo};
@@ -172,7 +172,7 @@ impl KatoClient {
     /// # Errors
     ///
     /// As there; [`ClientError::BlockingInAsync`] inside an async context.
-    pub fn affinity(&self, symbol: &str) -> Result<EmotiveMap, ClientError> {
+    pub fn affinity(&self, symbol: &str) -> Result<EmotiveValues, ClientError> {
         let (client, symbol) = (self.client(), symbol.to_owned());
         self.runtime
             .wait(async move { client.affinity(&symbol).await })

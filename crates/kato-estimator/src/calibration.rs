@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::check_schema;
 use crate::ratio::{Scaled, Sums, Target};
 use crate::recapture::Holders;
-use crate::run_record::RunRecord;
+use crate::run_record::FinishedRun;
 use crate::{CorpusSample, EstimateError, EstimatedHierarchy, FrequencyCounts, StorageEstimator};
 
 /// Version of the stored form.
@@ -28,10 +28,10 @@ const LOCAL_CALLS: f64 = 8_000.0;
 /// it was made from.
 ///
 /// ```
-/// use kato_estimator::run_record::{RunLevel, RunRecord};
+/// use kato_estimator::run_record::{RunLevel, FinishedRun};
 /// use kato_estimator::{Calibration, EstimatedHierarchy, StorageEstimator};
 ///
-/// let run = RunRecord::new(EstimatedHierarchy::new([3])?, 100)
+/// let run = FinishedRun::new(EstimatedHierarchy::new([3])?, 100)
 ///     .with_level(RunLevel::new([(1, 2575), (2, 85), (3, 19), (4, 4)].into_iter().collect()));
 /// let calibration = Calibration::from_run(&run)?;
 /// let restored = Calibration::from_json(&calibration.to_json())?;
@@ -173,7 +173,7 @@ impl Calibration {
     ///
     /// [`EstimateError::Record`] when the levels are not those of the hierarchy or the run learned
     /// nothing.
-    pub fn from_run(run: &RunRecord) -> Result<Self, EstimateError> {
+    pub fn from_run(run: &FinishedRun) -> Result<Self, EstimateError> {
         if run.levels.len() != run.hierarchy.n_levels() {
             return Err(EstimateError::Record {
                 level: run.levels.len(),
@@ -246,10 +246,10 @@ impl Calibration {
     /// [`EstimateError::NoSuchRun`] when no run has the hierarchy; as [`from_run`](Self::from_run)
     /// for the runs that have it.
     pub fn from_history(
-        runs: &[RunRecord],
+        runs: &[FinishedRun],
         hierarchy: &EstimatedHierarchy,
     ) -> Result<Self, EstimateError> {
-        let same: Vec<&RunRecord> = runs
+        let same: Vec<&FinishedRun> = runs
             .iter()
             .filter(|run| run.hierarchy == *hierarchy)
             .collect();

@@ -9,13 +9,13 @@
 //! | known before the run | take |
 //! |---|---|
 //! | a random sample | [`TextSampler`] or [`SampleBuilder`], [`Calibration::from_sample`] |
-//! | a finished run over a part of it | [`RunRecord`], [`Calibration::from_run`] |
+//! | a finished run over a part of it | [`FinishedRun`], [`Calibration::from_run`] |
 //! | several runs | [`Calibration::from_history`] |
 //!
 //! The parts can be used alone: [`FrequencyCounts`] with [`PitmanYor`], [`GrowthLaw`] and
 //! [`PowerLaw`] for laws of frequencies, [`StorageEngine`] for the bytes of known contents.
 //!
-//! [`RunRecord`]: run_record::RunRecord
+//! [`FinishedRun`]: run_record::FinishedRun
 //! [`PowerLaw`]: power_law::PowerLaw
 
 pub mod breakdown;

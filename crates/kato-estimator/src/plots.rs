@@ -6,7 +6,7 @@ use kato_report::{Axis, Chart, Color, Range, Ranges, Shape, figures};
 
 use crate::breakdown::LevelEstimate;
 use crate::power_law::PowerLaw;
-use crate::run_record::{RunLevel, RunRecord};
+use crate::run_record::{FinishedRun, RunLevel};
 use crate::{EstimateError, Figure, StorageBreakdown};
 
 /// Points of the curve of a law.
@@ -24,10 +24,10 @@ impl StorageBreakdown {
     /// [`EstimateError::Plot`] when a file cannot be written.
     ///
     /// ```
-    /// use kato_estimator::run_record::{RunLevel, RunRecord};
+    /// use kato_estimator::run_record::{RunLevel, FinishedRun};
     /// use kato_estimator::{Calibration, EstimatedHierarchy, StorageEstimator};
     ///
-    /// let run = RunRecord::new(EstimatedHierarchy::new([3])?, 100)
+    /// let run = FinishedRun::new(EstimatedHierarchy::new([3])?, 100)
     ///     .with_level(RunLevel::new([(1, 2575), (2, 85), (3, 19)].into_iter().collect()));
     /// let estimator = StorageEstimator::builder()
     ///     .with_calibration(Calibration::from_run(&run)?)
@@ -40,7 +40,7 @@ impl StorageBreakdown {
     pub fn write_plots(
         &self,
         dir: impl AsRef<Path>,
-        truth: Option<&RunRecord>,
+        truth: Option<&FinishedRun>,
     ) -> Result<Vec<PathBuf>, EstimateError> {
         let dir = dir.as_ref();
         let failed = |path: &Path, source: std::io::Error| EstimateError::Plot {
@@ -92,7 +92,7 @@ impl StorageBreakdown {
     /// Draws distinct patterns over learn calls, with the interval as a band and what was learned as
     /// points, and returns the SVG.
     #[must_use]
-    pub fn growth_svg(&self, truth: Option<&RunRecord>) -> String {
+    pub fn growth_svg(&self, truth: Option<&FinishedRun>) -> String {
         let title = format!(
             "Distinct patterns by learn calls, {:.0} % intervals",
             self.total_patterns.confidence * 100.0
@@ -146,7 +146,7 @@ impl StorageBreakdown {
     /// Draws which share of the learn calls of every level repeats, with its interval, and returns the
     /// SVG.
     #[must_use]
-    pub fn repeats_svg(&self, truth: Option<&RunRecord>) -> String {
+    pub fn repeats_svg(&self, truth: Option<&FinishedRun>) -> String {
         let rows = self.level_estimates.iter().map(|level| {
             let learned = learned(truth, level).map(|level| {
                 let counts = &level.frequencies;
@@ -179,7 +179,7 @@ impl StorageBreakdown {
 }
 
 /// Returns what a run learned of a level.
-fn learned<'a>(truth: Option<&'a RunRecord>, level: &LevelEstimate) -> Option<&'a RunLevel> {
+fn learned<'a>(truth: Option<&'a FinishedRun>, level: &LevelEstimate) -> Option<&'a RunLevel> {
     truth?.levels.get(level.level)
 }
 

@@ -8,9 +8,9 @@ use crate::{EstimatedHierarchy, FrequencyCounts};
 ///
 /// ```
 /// use kato_estimator::EstimatedHierarchy;
-/// use kato_estimator::run_record::{RunLevel, RunRecord};
+/// use kato_estimator::run_record::{RunLevel, FinishedRun};
 ///
-/// let run = RunRecord::new(EstimatedHierarchy::new([3, 3])?, 100)
+/// let run = FinishedRun::new(EstimatedHierarchy::new([3, 3])?, 100)
 ///     .with_level(
 ///         RunLevel::new([(1, 2575), (2, 85), (3, 19)].into_iter().collect()).with_bytes(792_192),
 ///     )
@@ -20,7 +20,7 @@ use crate::{EstimatedHierarchy, FrequencyCounts};
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct RunRecord {
+pub struct FinishedRun {
     /// Its hierarchy.
     pub hierarchy: EstimatedHierarchy,
     /// Documents learned, without those that failed.
@@ -51,7 +51,7 @@ pub struct RunLevel {
     pub bytes: Option<u64>,
 }
 
-impl RunRecord {
+impl FinishedRun {
     /// Creates a run without levels.
     #[must_use]
     pub fn new(hierarchy: EstimatedHierarchy, samples: u64) -> Self {

@@ -24,7 +24,7 @@ pub struct Explanation {
     /// The class of the position, which decided how far each expert is trusted.
     pub class: Class,
     /// What each expert with something to say contributes.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ExpertShare>,
 }
 
 impl Explanation {
@@ -47,7 +47,7 @@ impl Explanation {
 /// The contribution of one expert.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Part {
+pub struct ExpertShare {
     /// The expert.
     pub expert: Expert,
     /// How far it is trusted here: λ.
@@ -172,7 +172,7 @@ pub(crate) fn explain(next: &NextDistribution<'_>, symbol: SymbolId) -> Explanat
     let part = |expert: Expert| {
         let weight = next.weight(expert);
         let probability = outcome.map_or(0.0, |outcome| next.of_expert(expert, outcome));
-        Part {
+        ExpertShare {
             expert,
             weight,
             probability,
@@ -183,7 +183,7 @@ pub(crate) fn explain(next: &NextDistribution<'_>, symbol: SymbolId) -> Explanat
     let experts = EXPERTS
         .into_iter()
         .filter(|&expert| next.position.class.has(expert));
-    let parts: Vec<Part> = experts.map(part).collect();
+    let parts: Vec<ExpertShare> = experts.map(part).collect();
     Explanation {
         symbol: text,
         probability: parts.iter().map(|part| part.contribution).sum(),

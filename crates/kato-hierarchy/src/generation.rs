@@ -11,7 +11,7 @@ mod walk;
 
 pub use generator::Generator;
 pub use options::{GenerationOptions, Strategy};
-pub use span::{Fit, GeneratedSpan, Generation, GenerationEnd, Part, PatternLink};
+pub use span::{Fit, GeneratedSpan, Generation, GenerationEnd, PatternLink, SpanPiece};
 
 use crate::{Hierarchy, HierarchyError, Prompt};
 

@@ -20,7 +20,9 @@ use kato_store::PatternStore;
 use kato_tokenizer::Tokenizer;
 use serde::Serialize;
 
-pub use kato_head::explanation::{CachedPlace, CountedPattern, Counts, OrderTerm, Part, Reason};
+pub use kato_head::explanation::{
+    CachedPlace, CountedPattern, Counts, ExpertShare, OrderTerm, Reason,
+};
 pub use kato_head::{Expert, Explanation};
 
 pub use self::score::{ScoredToken, TextScore};

@@ -11,7 +11,7 @@
 //! **The error** has two sources. How far repetitions are apart is taken from all configurations of
 //! the round together, as two repetitions of one say little. What was asked is the same in every
 //! repetition: other questions would have been answered otherwise. Where a measure is told of several
-//! [parts](Part) of the questions, the same for all configurations, that is the jackknife of the
+//! [parts](MeasuredPart) of the questions, the same for all configurations, that is the jackknife of the
 //! difference between two of them over these parts (Efron and Tibshirani 1993, chapter 11), in which
 //! what both find hard cancels out.
 
@@ -31,13 +31,13 @@ pub struct Trial {
     /// The parts of those that are a quotient of sums over what was asked. All configurations have
     /// as many, over the same questions; else they say nothing.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub parts: BTreeMap<String, Vec<Part>>,
+    pub parts: BTreeMap<String, Vec<MeasuredPart>>,
 }
 
 /// A part of what a measure was taken of: the measure is the sum of all parts by the sum of their
 /// weights.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Part {
+pub struct MeasuredPart {
     /// How much was asked.
     pub weight: f64,
     /// Sum of what was measured.
@@ -258,10 +258,12 @@ impl Halving {
             else {
                 continue;
             };
-            let sums = parts.iter().fold(Part::default(), |all, part| Part {
-                weight: all.weight + part.weight,
-                sum: all.sum + part.sum,
-            });
+            let sums = parts
+                .iter()
+                .fold(MeasuredPart::default(), |all, part| MeasuredPart {
+                    weight: all.weight + part.weight,
+                    sum: all.sum + part.sum,
+                });
             points.resize(points.len().max(parts.len()), 0.0);
             for (points, part) in points.iter_mut().zip(parts) {
                 let value = (sums.sum - part.sum) / (sums.weight - part.weight);

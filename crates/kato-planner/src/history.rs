@@ -38,7 +38,7 @@
 //!
 //! | part | type |
 //! |---|---|
-//! | a run before it is recorded, and after | `NewRun`, `RunRecord` |
+//! | a run before it is recorded, and after | `NewRun`, `HistoryRun` |
 //! | filters, newest first | `RunFilter`, `TrainingHistory::runs` |
 //! | runs with like settings, by the original's weights | `TrainingHistory::similar` |
 //! | forecasts of runs to come, and what those before them teach | `NewForecast`, `TrainingHistory::forecast`, `Corrections` |
@@ -74,5 +74,5 @@ pub use comparison::Comparison;
 pub use error::HistoryError;
 pub use file::{RunFilter, TrainingHistory};
 pub use forecasts::{Corrections, NewForecast};
-pub use record::{NewRun, RunRecord};
+pub use record::{HistoryRun, NewRun};
 pub use similarity::{SimilarRun, similarity};

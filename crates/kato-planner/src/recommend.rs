@@ -121,7 +121,7 @@ pub struct MachineOption {
     /// What the time goes to: more of anything else would change nothing.
     pub bound_by: Resource,
     /// Whether it fulfils what was wanted.
-    pub verdict: Verdict,
+    pub verdict: Fulfilment,
     /// What it does not fulfil; empty unless the verdict is `DoesNot`.
     pub shortfalls: Vec<Shortfall>,
 }
@@ -145,7 +145,7 @@ pub enum Resource {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Verdict {
+pub enum Fulfilment {
     /// Also where everything takes as much as it may.
     Surely,
     /// As it is expected, but it may take more.
@@ -283,7 +283,7 @@ pub fn recommend(
     });
     let is_possible = offers
         .iter()
-        .any(|(_, option)| option.verdict != Verdict::DoesNot);
+        .any(|(_, option)| option.verdict != Fulfilment::DoesNot);
     let changes = match is_possible {
         true => Vec::new(),
         false => changes(&offers, costs, requirements),
@@ -405,9 +405,9 @@ impl Offer {
         let is_sure = hours.high <= wanted && usd.high <= money;
         shortfalls.extend(self.lacks(costs));
         let verdict = match (shortfalls.is_empty(), is_sure) {
-            (false, _) => Verdict::DoesNot,
-            (true, false) => Verdict::Probably,
-            (true, true) => Verdict::Surely,
+            (false, _) => Fulfilment::DoesNot,
+            (true, false) => Fulfilment::Probably,
+            (true, true) => Fulfilment::Surely,
         };
         MachineOption {
             machine: self.name.clone(),
@@ -640,9 +640,9 @@ impl fmt::Display for Recommendation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for option in &self.options {
             let verdict = match option.verdict {
-                Verdict::Surely => "does it",
-                Verdict::Probably => "probably does it",
-                Verdict::DoesNot => "does not",
+                Fulfilment::Surely => "does it",
+                Fulfilment::Probably => "probably does it",
+                Fulfilment::DoesNot => "does not",
             };
             write!(
                 f,

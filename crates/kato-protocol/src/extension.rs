@@ -13,7 +13,7 @@ pub use self::asking::{
     AskBatchRequest, Asked, BatchAnswer, BatchError, BatchNext, BatchPredictions, BatchQuestion,
     BatchScore,
 };
-use crate::observation::EmotiveMap;
+use crate::observation::EmotiveValues;
 
 /// The path under which a server lists its extensions; a stock server answers 404.
 pub const EXTENSIONS_PATH: &str = "/extensions";
@@ -115,12 +115,12 @@ pub struct BatchItem {
     /// Emotives of the pattern, of a magnitude up to 1e100.
     // Left out when empty: training sends mostly items without them, and the bytes of a batch are
     // limited.
-    #[serde(default, skip_serializing_if = "EmotiveMap::is_empty")]
+    #[serde(default, skip_serializing_if = "EmotiveValues::is_empty")]
     #[cfg_attr(
         feature = "schema",
         schemars(extend("additionalProperties" = {"type": "number", "minimum": -1e100, "maximum": 1e100}))
     )]
-    pub emotives: EmotiveMap,
+    pub emotives: EmotiveValues,
     /// Metadata of the pattern.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,

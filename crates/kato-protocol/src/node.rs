@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::observation::EmotiveMap;
+use crate::observation::EmotiveValues;
 use crate::session::StoredEmotives;
 
 /// The answer to a look-up of a pattern (`GET /pattern/{name}`).
@@ -85,7 +85,7 @@ pub struct SymbolStats {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeAffinities {
     /// Sums of mean emotives by symbol.
-    pub affinities: BTreeMap<String, EmotiveMap>,
+    pub affinities: BTreeMap<String, EmotiveValues>,
     /// The knowledge base that was asked.
     pub node_id: String,
 }
@@ -97,7 +97,7 @@ pub struct SymbolAffinity {
     /// The symbol.
     pub symbol: String,
     /// Sums of mean emotives; empty if it has none.
-    pub affinity: EmotiveMap,
+    pub affinity: EmotiveValues,
     /// The knowledge base that was asked.
     pub node_id: String,
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// Emotives of one moment: values by name.
-pub type EmotiveMap = BTreeMap<String, f64>;
+pub type EmotiveValues = BTreeMap<String, f64>;
 
 /// An observation of one moment (`POST /sessions/{id}/observe`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub struct Observation {
         feature = "schema",
         schemars(extend("additionalProperties" = {"type": "number", "minimum": -1e100, "maximum": 1e100}))
     )]
-    pub emotives: EmotiveMap,
+    pub emotives: EmotiveValues,
     /// Metadata: any JSON.
     pub metadata: Map<String, Value>,
 }

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::observation::EmotiveMap;
+use crate::observation::EmotiveValues;
 
 /// The answer about the last observation (`GET /sessions/{id}/percept-data` in 3.10.1, `GET
 /// /percept-data` in the 2025-10 generation).
@@ -34,7 +34,7 @@ pub struct PerceptData {
     /// Vectors as sent.
     pub vectors: Vec<Vec<f64>>,
     /// Means of the emotives that have accumulated.
-    pub emotives: EmotiveMap,
+    pub emotives: EmotiveValues,
     /// Empty in all known versions.
     pub path: Vec<Value>,
     /// Metadata of the observation.
@@ -68,7 +68,7 @@ pub struct CognitionData {
     // `Prediction` is the typed form.
     pub predictions: Vec<Value>,
     /// Emotives that were observed last.
-    pub emotives: EmotiveMap,
+    pub emotives: EmotiveValues,
     /// The short-term memory as one list of symbols.
     pub symbols: Vec<String>,
     /// Empty in all known versions.

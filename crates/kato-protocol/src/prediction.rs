@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::observation::EmotiveMap;
+use crate::observation::EmotiveValues;
 
 /// The answer to `GET /sessions/{id}/predictions`, with predictions of any type `P`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,7 +61,7 @@ pub struct Prediction {
     /// Number of times the pattern was learned.
     pub frequency: u64,
     /// Means of the pattern's emotives.
-    pub emotives: EmotiveMap,
+    pub emotives: EmotiveValues,
     /// Symbols that match.
     pub matches: Vec<String>,
     /// Events before the match.

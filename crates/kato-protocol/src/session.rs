@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::observation::EmotiveMap;
+use crate::observation::EmotiveValues;
 
 /// A request to create a session (`POST /sessions`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -182,15 +182,15 @@ pub struct Root {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
-pub struct StoredEmotives(pub Vec<EmotiveMap>);
+pub struct StoredEmotives(pub Vec<EmotiveValues>);
 
 impl<'de> Deserialize<'de> for StoredEmotives {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
         enum Either {
-            Maps(Vec<EmotiveMap>),
-            One(EmotiveMap),
+            Maps(Vec<EmotiveValues>),
+            One(EmotiveValues),
         }
         // `{}` means that there are none, which a list of one empty map would not say.
         Ok(match Either::deserialize(deserializer)? {

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::ServiceError;
 use crate::directory_lock::DirectoryLock;
 use crate::files::{remove_dir, remove_file, sync_dir};
-use crate::loss::Loss;
+use crate::loss::DataLoss;
 
 /// Name of the file that marks a copy as not finished. Who makes the copy has it locked.
 pub(crate) const UNFINISHED: &str = "UNFINISHED";
@@ -22,9 +22,9 @@ pub struct BackupReport {
     pub knowledge_bases: usize,
     /// Bytes of the copy's files.
     pub bytes: u64,
-    /// What could not be copied, [`Loss::NotCopied`] each. The file `LOSSES` of the copy has it as
+    /// What could not be copied, [`DataLoss::NotCopied`] each. The file `LOSSES` of the copy has it as
     /// well, so that whoever opens the copy is told.
-    pub losses: Vec<Loss>,
+    pub losses: Vec<DataLoss>,
     /// Names of files and directories among the knowledge bases that are none. They were passed
     /// over.
     pub foreign: Vec<String>,

@@ -13,7 +13,7 @@ use kato_prediction::Cancelled;
 use kato_prediction::disk::IndexFileError;
 use kato_store::StoreError;
 
-use crate::loss::Loss;
+use crate::loss::DataLoss;
 
 /// The reason why the service did not do what it was asked. Session and node are as before the
 /// call, where a variant says nothing else.
@@ -254,7 +254,7 @@ pub enum ServiceError {
     )]
     Lost {
         /// The loss.
-        loss: Loss,
+        loss: DataLoss,
     },
     /// The journal cannot be opened.
     #[error("open the journal {}; if a file of it is damaged, restore the service's directory from a copy", path.display())]

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::error::StorageFailure;
-pub use crate::loss::Loss;
+pub use crate::loss::DataLoss;
 
 /// The figures of a service since it was opened, and its state.
 #[derive(Debug, Clone, Default)]

@@ -31,7 +31,7 @@ use self::writer::{Writer, WriterFigures};
 use crate::ServiceError;
 use crate::error::StorageFailure;
 use crate::figures::Figures;
-use crate::loss::Loss;
+use crate::loss::DataLoss;
 use crate::receipt::Acknowledgement;
 
 /// Entries that wait at most; a caller that wants to add one more waits for room.
@@ -80,7 +80,7 @@ pub(crate) struct Journal {
 #[derive(Debug)]
 pub(crate) struct OpenReport {
     /// The losses, accepted or only reported.
-    pub(crate) losses: Vec<Loss>,
+    pub(crate) losses: Vec<DataLoss>,
     /// Whether it was made just now.
     pub(crate) is_new: bool,
 }

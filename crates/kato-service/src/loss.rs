@@ -20,7 +20,7 @@ pub(crate) const FILE: &str = "LOSSES";
 /// and may be shown to anybody.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Loss {
+pub enum DataLoss {
     /// A part of the journal is gone or damaged.
     #[error("the journal is not whole: {}: {reason}", path.display())]
     Journal {
@@ -112,7 +112,7 @@ pub enum Loss {
     },
 }
 
-impl Loss {
+impl DataLoss {
     /// Describes what was lost, without names of files and nodes.
     #[must_use]
     pub fn summary(&self) -> String {
@@ -157,7 +157,7 @@ pub(crate) struct Losses {
 /// A loss that is reported.
 #[derive(Debug)]
 struct ReportedLoss {
-    loss: Loss,
+    loss: DataLoss,
     /// Whether it is in the list, so that nothing mends it.
     is_listed: bool,
 }
@@ -171,7 +171,7 @@ impl Losses {
             Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
             Err(source) => return Err(ServiceError::io("read", &path)(source)),
         };
-        let earlier = (lines > 0).then(|| Loss::Earlier {
+        let earlier = (lines > 0).then(|| DataLoss::Earlier {
             path: path.clone(),
             count: lines as u64,
         });
@@ -182,7 +182,7 @@ impl Losses {
     }
 
     /// Returns all losses that are not mended.
-    pub(crate) fn all(&self) -> Vec<Loss> {
+    pub(crate) fn all(&self) -> Vec<DataLoss> {
         self.lock()
             .iter()
             .map(|reported| reported.loss.clone())
@@ -190,7 +190,7 @@ impl Losses {
     }
 
     /// Reports a loss from now on, until it is mended.
-    pub(crate) fn report(&self, loss: Loss) {
+    pub(crate) fn report(&self, loss: DataLoss) {
         let mut found = self.lock();
         if !found.iter().any(|reported| reported.loss == loss) {
             found.push(ReportedLoss {
@@ -201,7 +201,7 @@ impl Losses {
     }
 
     /// Reports a loss that nothing mends, and writes it down, so that a restart does not hide it.
-    pub(crate) fn write_down(&self, loss: Loss, now: SystemTime) -> Result<(), ServiceError> {
+    pub(crate) fn write_down(&self, loss: DataLoss, now: SystemTime) -> Result<(), ServiceError> {
         // Written down first: a loss that cannot be listed must not be gone on with.
         if let Some(path) = &self.list {
             let at = humantime::format_rfc3339_seconds(now);
@@ -228,7 +228,7 @@ impl Losses {
 
 impl ReportedLoss {
     /// Creates a loss that is in the list.
-    const fn listed(loss: Loss) -> Self {
+    const fn listed(loss: DataLoss) -> Self {
         Self {
             loss,
             is_listed: true,

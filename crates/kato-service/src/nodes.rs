@@ -11,7 +11,7 @@ use kato_store::EmbeddedStore;
 use crate::ServiceError;
 use crate::clock::Micros;
 use crate::journal::{Journal, NodeRecord, Table, key_of_lessons};
-use crate::loss::{Loss, Losses};
+use crate::loss::{DataLoss, Losses};
 use crate::node::{NodeEntry, Registry, directory_of, sequence_of_store};
 use crate::options::ServiceOptions;
 
@@ -85,10 +85,10 @@ impl Nodes {
 
     /// Returns the loss of a journal that has fed knowledge bases and is not there; `None` where none
     /// has.
-    pub(crate) fn without_journal(&self) -> Option<Loss> {
+    pub(crate) fn without_journal(&self) -> Option<DataLoss> {
         let fed = self.count_fed();
         let dir = self.dir().filter(|_| fed > 0)?;
-        Some(Loss::Unwitnessed {
+        Some(DataLoss::Unwitnessed {
             path: dir.to_owned(),
             reason: format!(
                 "{fed} knowledge bases here were fed by a journal, and that is not there: sessions, keys and lessons that were in it alone are lost"

@@ -115,7 +115,7 @@ pub struct ServiceOptions {
     /// Bytes that [`backup`](crate::Service::backup) leaves free on the disk that it copies to.
     /// `None`, the default: as much as the copy takes, 64 MiB at least and 4 GiB at most.
     pub backup_reserve: Option<u64>,
-    /// Whether to go on without what is [lost](crate::figures::Loss), for good: it is written down
+    /// Whether to go on without what is [lost](crate::figures::DataLoss), for good: it is written down
     /// in the directory's file `LOSSES`. Default `false`: a damaged journal is not opened, and a
     /// node that lacks knowledge is not served.
     pub accept_losses: bool,

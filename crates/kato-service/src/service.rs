@@ -36,7 +36,7 @@ use crate::heads::Heads;
 use crate::index_writers::IndexWriters;
 use crate::journal::{Journal, OpenReport};
 use crate::keys::Keys;
-use crate::loss::{Loss, Losses};
+use crate::loss::{DataLoss, Losses};
 use crate::node::{Disk, Source};
 use crate::nodes::Nodes;
 use crate::runs::Runs;
@@ -265,7 +265,7 @@ impl Service {
     /// A node's loss is mended by putting its knowledge base back; losses of the journal stay until
     /// their list in the directory, `LOSSES`, is removed and the service opened again.
     #[must_use]
-    pub fn losses(&self) -> Vec<Loss> {
+    pub fn losses(&self) -> Vec<DataLoss> {
         self.shared.losses.all()
     }
 

@@ -67,7 +67,7 @@ pub use self::forgetting::{
     forgotten_patterns_take_their_counts_along, names_of_the_forgotten_stay_as_references,
     unknown_names_are_passed_over,
 };
-pub use self::lessons::{Lesson, Lessons, Part};
+pub use self::lessons::{CallSymbol, LearnCall, Lessons};
 pub use self::merging::{
     order_and_grouping_do_not_show, repeated_patterns_add_up, teaches_the_same,
 };

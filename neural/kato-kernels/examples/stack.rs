@@ -79,7 +79,7 @@ fn train(precision: Precision, limit: f64, keeps: bool) -> Result<(), Error> {
         outputs.for_each(|(dy, y)| *dy = 2.0 * y / n);
         let mut blocks: Vec<_> = g.chunks_exact_mut(SIZES.len()).map(gradients).collect();
         stack.backward(input, &dy, &mut dx, &mut blocks)?;
-        let adam = Adam::new(1e-4).with_decay(0.01);
+        let adam = AdamStep::new(1e-4).with_decay(0.01);
         for (((p, g), m), v) in p.iter_mut().zip(&g).zip(&mut m).zip(&mut v) {
             adam.step(best, step, p, g, 1.0, (m, v))?;
         }

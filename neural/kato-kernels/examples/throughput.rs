@@ -80,7 +80,7 @@ fn main() -> Result<(), Error> {
             to_z.backward(d_last, &mut d_hidden[top..])?; to_z.weight_gradients(d_last, &hidden[top..], zw, zb)?;
             encoder.backward(EncoderUpstream { hidden: Some(&d_hidden), ..Default::default() }, &mut EncoderGradients { layers: &mut layers_mut(of_encoder), inputs: None, initial: None })?;
             let norm = g.iter().map(|g| sum_of_squares(best, g)).sum::<f64>().sqrt() as f32;
-            for (((p, g), m), v) in p.iter_mut().zip(&g).zip(&mut m).zip(&mut v) { Adam::new(1e-3).step(best, step, p, g, (1.0 / norm).min(1.0), (m, v))?; }
+            for (((p, g), m), v) in p.iter_mut().zip(&g).zip(&mut m).zip(&mut v) { AdamStep::new(1e-3).step(best, step, p, g, (1.0 / norm).min(1.0), (m, v))?; }
             n = step.saturating_sub(3) * BATCH as u64;
             if step > 6 && start.elapsed().as_secs_f64() > limit { break; }
         }

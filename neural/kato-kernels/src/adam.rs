@@ -9,11 +9,11 @@ use crate::simd::{self, Kernel};
 /// Numbers that one thread takes at a time; sums over parts are added in order.
 const PART: usize = 1 << 15;
 
-/// Adam with bias correction (Kingma and Ba, 2015) and decoupled decay (Loshchilov and Hutter,
+/// One step of Adam with bias correction (Kingma and Ba, 2015) and decoupled decay (Loshchilov and Hutter,
 /// 2019); without decay the two are one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Adam {
+pub struct AdamStep {
     /// Learning rate.
     pub rate: f32,
     /// Decay of the mean of gradients, below 1.
@@ -26,7 +26,7 @@ pub struct Adam {
     pub decay: f32,
 }
 
-impl Adam {
+impl AdamStep {
     /// Begins with the usual constants (0.9, 0.999, 1e-8) and no decay.
     #[must_use]
     pub const fn new(rate: f32) -> Self {
@@ -50,10 +50,10 @@ impl Adam {
     /// `step` counts from 1.
     ///
     /// ```
-    /// use kato_kernels::{Adam, Instructions};
+    /// use kato_kernels::{AdamStep, Instructions};
     ///
     /// let (mut weights, mut mean, mut square) = ([1.0], [0.0], [0.0]);
-    /// let adam = Adam::new(0.1);
+    /// let adam = AdamStep::new(0.1);
     /// adam.step(Instructions::detect(), 1, &mut weights, &[4.0], 1.0, (&mut mean, &mut square))?;
     /// assert!((weights[0] - 0.9).abs() < 1e-6, "the first step is the rate");
     /// # Ok::<(), kato_kernels::Error>(())
@@ -112,7 +112,7 @@ impl Adam {
 }
 
 struct Part<'a> {
-    adam: Adam,
+    adam: AdamStep,
     rate: f32,
     root: f32,
     scale: f32,
@@ -142,7 +142,7 @@ impl Kernel for Part<'_> {
 // Slices are arguments, since arguments are known not to overlap.
 #[inline(always)]
 fn update(
-    adam: Adam,
+    adam: AdamStep,
     (rate, root, scale): (f32, f32, f32),
     parameters: &mut [f32],
     gradients: &[f32],

@@ -7,7 +7,7 @@ mod tests;
 use crate::error::{Error, check};
 use crate::instructions::Instructions;
 use crate::simd::{self, Kernel};
-pub use batch::BatchNorm;
+pub use batch::ColumnNorm;
 
 /// Layer norm (Ba, Kiros and Hinton, 2016): `(x − mean) / √(variance + ε) · gain + bias` along each
 /// row. It runs on the caller's thread, and backward recomputes mean and variance.

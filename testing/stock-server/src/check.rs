@@ -2,7 +2,7 @@
 //! pydantic's words.
 
 use kato_protocol::Observation;
-use kato_protocol::observation::EmotiveMap;
+use kato_protocol::observation::EmotiveValues;
 use kato_protocol::sequence::SequenceItem;
 use serde_json::{Map, Value, json};
 
@@ -197,7 +197,7 @@ impl Check {
             return Observation::default();
         }
         let emotives = self.map(value.get("emotives"), at.key("emotives"));
-        let emotives: EmotiveMap = emotives
+        let emotives: EmotiveValues = emotives
             .iter()
             .map(|(name, value)| {
                 let within = at.key("emotives");

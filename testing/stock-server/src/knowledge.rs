@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use kato_model::naming::processor_id;
-use kato_protocol::observation::EmotiveMap;
+use kato_protocol::observation::EmotiveValues;
 
 use crate::journal::Journal;
 use crate::processor::Processor;
@@ -45,7 +45,7 @@ pub(crate) struct Pattern {
     pub(crate) rows: u64,
     /// Number of learns; 0 where Redis knows none.
     pub(crate) frequency: u64,
-    pub(crate) emotives: Vec<EmotiveMap>,
+    pub(crate) emotives: Vec<EmotiveValues>,
     pub(crate) metadata: BTreeMap<String, Vec<String>>,
     /// Number of the last learn of the node that touched it.
     used: u64,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use kato_model::{Event, Metadata, Pattern, PatternRecord};
-use kato_protocol::observation::EmotiveMap;
+use kato_protocol::observation::EmotiveValues;
 
 use crate::journal;
 use crate::knowledge::{count_symbols, kept_as, uncount_symbols};
@@ -45,7 +45,7 @@ pub struct LearnedPattern {
     /// Number of times that it was learned; 0 where that is lost.
     pub frequency: u64,
     /// The latest emotives, oldest first.
-    pub emotives: Vec<EmotiveMap>,
+    pub emotives: Vec<EmotiveValues>,
     /// Values of each key, as Python writes them.
     pub metadata: BTreeMap<String, BTreeSet<String>>,
 }

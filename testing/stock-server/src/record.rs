@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kato_protocol::observation::EmotiveMap;
+use kato_protocol::observation::EmotiveValues;
 use serde::{Deserialize, Serialize};
 
 /// File of everything that was learned, in a server's directory.
@@ -65,7 +65,7 @@ pub(crate) struct Learn {
     pub(crate) name: String,
     pub(crate) events: Vec<Vec<String>>,
     /// Emotives that are appended to the pattern's, of which the latest `persistence` stay.
-    pub(crate) emotives: Vec<EmotiveMap>,
+    pub(crate) emotives: Vec<EmotiveValues>,
     pub(crate) persistence: usize,
     /// Values that are added to the pattern's metadata.
     pub(crate) metadata: BTreeMap<String, BTreeSet<String>>,
@@ -77,8 +77,8 @@ pub(crate) struct Learn {
 
 /// Appends maps to a window of emotives.
 pub(crate) fn append_emotives(
-    window: &mut Vec<EmotiveMap>,
-    more: &[EmotiveMap],
+    window: &mut Vec<EmotiveValues>,
+    more: &[EmotiveValues],
     persistence: usize,
 ) {
     window.extend_from_slice(more);

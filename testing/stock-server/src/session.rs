@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use kato_protocol::observation::EmotiveMap;
+use kato_protocol::observation::EmotiveValues;
 use kato_protocol::percept::PerceptData;
 use kato_protocol::session::SessionInfo;
 use serde::{Deserialize, Serialize};
@@ -36,13 +36,13 @@ pub(crate) struct Session {
 /// Emotives and metadata that the next learned pattern gets.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Gathered {
-    pub(crate) emotives: Vec<EmotiveMap>,
+    pub(crate) emotives: Vec<EmotiveValues>,
     pub(crate) metadata: Vec<Map<String, Value>>,
 }
 
 impl Gathered {
     /// Adds what an observation has.
-    pub(crate) fn observe(&mut self, emotives: &EmotiveMap, metadata: &Map<String, Value>) {
+    pub(crate) fn observe(&mut self, emotives: &EmotiveValues, metadata: &Map<String, Value>) {
         if !emotives.is_empty() {
             self.emotives.push(emotives.clone());
         }

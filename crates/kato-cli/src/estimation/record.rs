@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use kato_estimator::run_record::{RunLevel, RunRecord};
+use kato_estimator::run_record::{FinishedRun, RunLevel};
 use kato_estimator::{Calibration, EstimatedHierarchy};
 use kato_scheduler::{Checkpoint, RunConfiguration};
 use kato_store::{EmbeddedStore, KnowledgeBase, PatternStore};
@@ -16,7 +16,7 @@ use crate::exit::bail_as;
 /// # Errors
 ///
 /// When there is none, it cannot be read, or it was not made by `kato train`.
-pub(crate) fn run_record(kb: &Path) -> Result<RunRecord> {
+pub(crate) fn run_record(kb: &Path) -> Result<FinishedRun> {
     let store = EmbeddedStore::open_read_only(kb)?;
     warn_of_recovery(&store);
     // Any program may keep a configuration of its own in a store.
@@ -34,7 +34,7 @@ pub(crate) fn run_record(kb: &Path) -> Result<RunRecord> {
         kb.display()
     );
     let hierarchy = EstimatedHierarchy::from_config(&run.rules.learner)?;
-    let mut record = RunRecord::new(hierarchy, checkpoint.counters.documents);
+    let mut record = FinishedRun::new(hierarchy, checkpoint.counters.documents);
     for node in KnowledgeBase::all(&store) {
         let statistics = node.statistics()?;
         let frequencies = statistics

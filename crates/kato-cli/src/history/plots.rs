@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use kato_planner::history::RunRecord;
+use kato_planner::history::HistoryRun;
 use kato_report::{Axis, Chart, Color, HeatMap, Picture, Shape, bars};
 
 use crate::numbers::counted;
@@ -19,7 +19,7 @@ const MOST_BARS: usize = 16;
 /// # Errors
 ///
 /// When a file cannot be written.
-pub(crate) fn write_plots(runs: &[RunRecord], dir: &Path) -> Result<Vec<PathBuf>> {
+pub(crate) fn write_plots(runs: &[HistoryRun], dir: &Path) -> Result<Vec<PathBuf>> {
     let failed = || format!("failed to write plots into {}", dir.display());
     fs::create_dir_all(dir).with_context(failed)?;
     let plots = [
@@ -40,7 +40,7 @@ pub(crate) fn write_plots(runs: &[RunRecord], dir: &Path) -> Result<Vec<PathBuf>
 }
 
 /// What was foretold over what it took: on the line, both are equal.
-fn estimates(runs: &[RunRecord]) -> Picture {
+fn estimates(runs: &[HistoryRun]) -> Picture {
     let points: Vec<(f64, f64)> = runs
         .iter()
         .filter_map(|run| Some((run.outcome.seconds, run.estimate.as_ref()?.seconds?.value)))
@@ -66,7 +66,7 @@ fn estimates(runs: &[RunRecord]) -> Picture {
 
 /// Frequencies over ranks of the lowest level. Ranks of equal frequencies are one step, from the
 /// first to the last of them.
-fn ranks(runs: &[RunRecord]) -> Picture {
+fn ranks(runs: &[HistoryRun]) -> Picture {
     let axes = (
         Axis::logarithmic("rank of the pattern"),
         Axis::logarithmic("learn calls"),
@@ -92,7 +92,7 @@ fn ranks(runs: &[RunRecord]) -> Picture {
 }
 
 /// The share of the patterns that each level has.
-fn patterns(runs: &[RunRecord]) -> Picture {
+fn patterns(runs: &[HistoryRun]) -> Picture {
     by_level(
         "Utilisation: share of the patterns a level",
         "share of all patterns",
@@ -110,7 +110,7 @@ fn patterns(runs: &[RunRecord]) -> Picture {
 }
 
 /// The bytes that each level takes.
-fn bytes(runs: &[RunRecord]) -> Picture {
+fn bytes(runs: &[HistoryRun]) -> Picture {
     by_level("Bytes a level", "MB", runs, |run| {
         let levels = run.outcome.levels.iter();
         let bytes: Option<Vec<f64>> = levels
@@ -126,8 +126,8 @@ fn bytes(runs: &[RunRecord]) -> Picture {
 fn by_level(
     title: &str,
     label: &str,
-    runs: &[RunRecord],
-    values: impl Fn(&RunRecord) -> Option<Vec<f64>>,
+    runs: &[HistoryRun],
+    values: impl Fn(&HistoryRun) -> Option<Vec<f64>>,
 ) -> Picture {
     let shown: Vec<(String, Vec<f64>)> = runs
         .iter()
@@ -145,7 +145,7 @@ fn by_level(
 }
 
 /// Samples a second over the smallest chunk size, a series for each number of workers.
-fn rates(runs: &[RunRecord]) -> Picture {
+fn rates(runs: &[HistoryRun]) -> Picture {
     let mut series: BTreeMap<u64, Vec<(f64, f64)>> = BTreeMap::new();
     for run in runs {
         let smallest = run.settings.chunk_sizes.iter().min();
@@ -169,7 +169,7 @@ fn rates(runs: &[RunRecord]) -> Picture {
 }
 
 /// Mean documents a second for each smallest chunk size and number of workers.
-fn heat(runs: &[RunRecord]) -> Picture {
+fn heat(runs: &[HistoryRun]) -> Picture {
     let cells: Vec<(u64, u64, f64)> = runs
         .iter()
         .filter_map(|run| {

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use kato_planner::history::{
-    Accuracy, Comparison, Corrections, RunFilter, RunRecord, SimilarRun, TrainingHistory,
+    Accuracy, Comparison, Corrections, HistoryRun, RunFilter, SimilarRun, TrainingHistory,
 };
 use kato_planner::recommend::span;
 use kato_planner::{Correction, Forecaster, Interval};
@@ -24,7 +24,7 @@ impl View for ComparisonView {
 
 /// One run, with all that is recorded of it.
 #[derive(Debug, Serialize)]
-pub(crate) struct RunsView(pub(crate) RunRecord);
+pub(crate) struct RunsView(pub(crate) HistoryRun);
 
 impl View for RunsView {
     fn text(&self, _width: usize) -> String {
@@ -63,7 +63,7 @@ impl View for RunsView {
 }
 
 /// Returns what may be known of a run, by name.
-fn known(run: &RunRecord) -> [(&'static str, Option<String>); 8] {
+fn known(run: &HistoryRun) -> [(&'static str, Option<String>); 8] {
     let outcome = &run.outcome;
     [
         ("corpus", run.corpus.name.clone()),

@@ -1,7 +1,7 @@
 //! A plan as a page for the person who decides: how long, how much, on what, and why.
 
 use kato_planner::Interval;
-use kato_planner::recommend::{MachineOption, Tenure, Verdict, span};
+use kato_planner::recommend::{Fulfilment, MachineOption, Tenure, span};
 use kato_planner::scaling::Scaling;
 use kato_report::figures::{bytes, count, seconds};
 use kato_report::{Axis, Callout, Chart, Color, Page, PageTable, Picture, Range, Ranges, Shape};
@@ -56,7 +56,7 @@ fn headline(plan: &Plan) -> Callout {
         };
     };
     let title = match best.verdict {
-        Verdict::DoesNot => format!("No machine does it{wanted}"),
+        Fulfilment::DoesNot => format!("No machine does it{wanted}"),
         _ => format!(
             "{} on {}, {}",
             span(best.hours.value),
@@ -84,13 +84,13 @@ fn headline(plan: &Plan) -> Callout {
 /// Returns why the best machine is the answer, or why it is none.
 fn reason(best: &MachineOption, wanted: &str) -> String {
     match best.verdict {
-        Verdict::Surely if wanted.is_empty() => {
+        Fulfilment::Surely if wanted.is_empty() => {
             "The cheapest machine that does it, as neither time nor money was limited.".to_owned()
         }
-        Verdict::Surely => {
+        Fulfilment::Surely => {
             format!("It is done{wanted} also where everything takes as much as it may.")
         }
-        Verdict::DoesNot => {
+        Fulfilment::DoesNot => {
             let lacks: Vec<String> = best.shortfalls.iter().map(ToString::to_string).collect();
             let lacks = lacks.join(", ");
             format!("Nearest is {}, {}: it {lacks}.", best.machine, money(best))
@@ -182,8 +182,8 @@ fn prices(plan: &Plan) -> Option<Picture> {
 
 fn range(option: &MachineOption, ends: Interval) -> Range {
     let (color, meaning) = match option.verdict {
-        Verdict::Surely => (Color::Good, "does it"),
-        Verdict::Probably => (Color::Fair, "probably does it"),
+        Fulfilment::Surely => (Color::Good, "does it"),
+        Fulfilment::Probably => (Color::Fair, "probably does it"),
         _ => (Color::Bad, "does not"),
     };
     Range {

@@ -1,6 +1,6 @@
 //! A plan for people and for machines.
 
-use kato_planner::recommend::{MachineOption, Verdict, span};
+use kato_planner::recommend::{Fulfilment, MachineOption, span};
 use kato_planner::scaling::{Crossing, Limit};
 use kato_planner::{Forecast, ForecastValue, Interval, Recommendation};
 use kato_report::figures::bytes;
@@ -119,10 +119,10 @@ impl Plan {
 }
 
 /// Returns whether a machine does it, in a word.
-pub(super) fn in_words(verdict: Verdict) -> &'static str {
+pub(super) fn in_words(verdict: Fulfilment) -> &'static str {
     match verdict {
-        Verdict::Surely => "yes",
-        Verdict::Probably => "probably",
+        Fulfilment::Surely => "yes",
+        Fulfilment::Probably => "probably",
         _ => "no",
     }
 }

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use kato_planner::halving::{Part, Trial};
+use kato_planner::halving::{MeasuredPart, Trial};
 use kato_scheduler::StopSignal;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -153,7 +153,7 @@ impl Trials {
             );
             let of_bits = answer["code_length"]["kato_parts"].as_array();
             let of_bits = of_bits.into_iter().flatten().filter_map(|part| {
-                Some(Part {
+                Some(MeasuredPart {
                     weight: part["tokens"].as_f64()?,
                     sum: part["bits"].as_f64()?,
                 })
@@ -259,7 +259,7 @@ mod tests {
         let path = dir.path().join("trials.jsonl");
         let trial = Trial {
             measures: [("rate".to_owned(), 2.5)].into(),
-            parts: [("bits".to_owned(), vec![Part::default()])].into(),
+            parts: [("bits".to_owned(), vec![MeasuredPart::default()])].into(),
         };
         Journal::open(&path)
             .unwrap()

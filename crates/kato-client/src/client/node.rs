@@ -5,7 +5,7 @@ use kato_model::PatternName;
 use kato_protocol::node::{
     NodeAffinities, NodeSymbols, PatternAnswer, PatternBody, PatternLookup, SymbolAffinity,
 };
-use kato_protocol::observation::EmotiveMap;
+use kato_protocol::observation::EmotiveValues;
 use kato_protocol::percept::{Gene, GenesUpdated};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -56,7 +56,7 @@ impl KatoClient {
     /// # Errors
     ///
     /// As for [`symbols`](Self::symbols).
-    pub async fn affinity(&self, symbol: &str) -> Result<EmotiveMap, ClientError> {
+    pub async fn affinity(&self, symbol: &str) -> Result<EmotiveValues, ClientError> {
         if !is_path_segment(symbol) {
             // Any text can be a symbol, but not every text can be asked for in a path.
             let all = self.affinities().await?;

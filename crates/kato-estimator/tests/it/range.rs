@@ -1,6 +1,6 @@
 //! From a hundred documents to a billion: finite, monotone, honest about the range; formats.
 
-use kato_estimator::run_record::{RunLevel, RunRecord};
+use kato_estimator::run_record::{FinishedRun, RunLevel};
 use kato_estimator::{
     Calibration, EstimateError, EstimatedHierarchy, Figure, GrowthLaw, SampleBuilder,
     StorageBreakdown, StorageEngine, StorageEstimator, Target,
@@ -27,7 +27,7 @@ fn random_sample(seed: u64, documents: usize) -> Calibration {
 }
 
 fn run() -> Calibration {
-    let run = RunRecord::new(EstimatedHierarchy::new([3, 3]).unwrap(), 100)
+    let run = FinishedRun::new(EstimatedHierarchy::new([3, 3]).unwrap(), 100)
         .with_level(RunLevel::new(
             [(1, 2575), (2, 85), (3, 19), (4, 4), (9, 2), (17, 1)]
                 .into_iter()
@@ -261,7 +261,7 @@ fn plots_are_the_same_every_time_and_written_as_files() {
         .unwrap();
     // What a run learned stands beside what was foretold of it.
     let level = |n| RunLevel::new([(1, n), (3, n / 50)].into_iter().collect());
-    let truth = RunRecord::new(EstimatedHierarchy::new([3, 3]).unwrap(), 10_000)
+    let truth = FinishedRun::new(EstimatedHierarchy::new([3, 3]).unwrap(), 10_000)
         .with_level(level(260_000))
         .with_level(level(90_000));
     let truth = Some(&truth);

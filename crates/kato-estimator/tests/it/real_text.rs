@@ -1,6 +1,6 @@
 //! The full corpus predicted from 1 % of its documents.
 
-use kato_estimator::run_record::{RunLevel, RunRecord};
+use kato_estimator::run_record::{FinishedRun, RunLevel};
 use kato_estimator::{Calibration, EstimatedHierarchy, StorageEstimator, Target};
 
 use crate::corpus::{self, Corpus, Draws};
@@ -154,7 +154,7 @@ fn a_run_over_neighbouring_documents_tells_ten_times_as_many_without_bias() {
                 let large = corpus::sample(&hierarchy, &documents[..10 * n]);
                 let frequencies = small.levels[0].frequencies.clone();
                 calls += frequencies.observations();
-                let run = RunRecord::new(hierarchy.clone(), n as u64)
+                let run = FinishedRun::new(hierarchy.clone(), n as u64)
                     .with_text_bytes(small.text_bytes)
                     .with_level(RunLevel::new(frequencies));
                 let estimator = StorageEstimator::builder()

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kato_estimator::bytes::{ByteMeasurement, ByteModel, LevelContents};
 use kato_estimator::power_law::PowerLaw;
-use kato_estimator::run_record::{RunLevel, RunRecord};
+use kato_estimator::run_record::{FinishedRun, RunLevel};
 use kato_estimator::{
     Calibration, EstimatedHierarchy, FrequencyCounts, StorageEngine, StorageEstimator,
 };
@@ -43,8 +43,8 @@ impl Recorded {
             .collect()
     }
 
-    pub(crate) fn record(&self) -> RunRecord {
-        let run = RunRecord::new(
+    pub(crate) fn record(&self) -> FinishedRun {
+        let run = FinishedRun::new(
             EstimatedHierarchy::new(self.chunk_sizes.clone()).unwrap(),
             self.samples,
         )
@@ -133,7 +133,7 @@ fn runs_of_a_thousand_documents_are_predicted_from_runs_of_a_hundred_within_15_p
 
 #[test]
 fn the_history_tells_its_own_error_by_leaving_runs_out() {
-    let runs: Vec<RunRecord> = recorded().iter().map(Recorded::record).collect();
+    let runs: Vec<FinishedRun> = recorded().iter().map(Recorded::record).collect();
     let hierarchy = EstimatedHierarchy::new([6; 5]).unwrap();
     let calibration = Calibration::from_history(&runs, &hierarchy).unwrap();
     assert_eq!(calibration.samples, 1_000);

@@ -1,6 +1,6 @@
 //! The parts of an explanation are the number that they explain.
 
-use kato_head::explanation::{Counts, Explanation, OrderTerm, Part, Reason};
+use kato_head::explanation::{Counts, ExpertShare, Explanation, OrderTerm, Reason};
 use kato_head::{Expert, HeadOptions, PatternNamer, Weights};
 use kato_learner::config::Recording;
 use kato_learner::{HierarchicalConceptLearner, TextDocument};
@@ -19,7 +19,7 @@ fn parts_of_ngrams(explanation: &Explanation) -> f64 {
     part.map_or(0.0, |part| part.probability)
 }
 
-fn orders_of(part: &mut Part) -> &mut [OrderTerm] {
+fn orders_of(part: &mut ExpertShare) -> &mut [OrderTerm] {
     match &mut part.reason {
         Reason::Ngrams { orders, .. } => orders,
         _ => &mut [],

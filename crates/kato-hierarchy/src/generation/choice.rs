@@ -4,7 +4,7 @@ use kato_model::{Event, PatternName};
 
 use super::candidate::Candidate;
 use super::search::Search;
-use super::span::{GenerationEnd, Part};
+use super::span::{GenerationEnd, SpanPiece};
 use crate::HierarchyError;
 use crate::unravel::Leaf;
 
@@ -15,7 +15,7 @@ pub(super) struct Choice {
     /// Never empty.
     pub(super) tokens: Vec<String>,
     /// The patterns of the tokens, without sources.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<SpanPiece>,
     /// The reason why nothing can follow.
     pub(super) end: Option<GenerationEnd>,
     pub(super) n_choices: usize,
@@ -105,7 +105,7 @@ impl Choice {
             }
             // A pattern that adds no token is no part.
             _ if start == end => {}
-            _ => self.parts.push(Part {
+            _ => self.parts.push(SpanPiece {
                 level,
                 pattern,
                 tokens: start..end,

@@ -35,7 +35,7 @@ pub struct PatternLink {
 /// A piece of a span: the tokens that one pattern stands for, or the end of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Part {
+pub struct SpanPiece {
     /// The level that holds the pattern.
     pub level: usize,
     /// The pattern.
@@ -74,7 +74,7 @@ pub struct GeneratedSpan {
     /// was taken.
     pub chain: Vec<PatternLink>,
     /// The patterns that the tokens stand for, in order; together they are all tokens.
-    pub parts: Vec<Part>,
+    pub parts: Vec<SpanPiece>,
     /// Place where the pattern whose future was taken was first seen, if that was recorded.
     pub source: Option<Source>,
 }

@@ -12,7 +12,7 @@ use kato_model::RunName;
 use kato_mongo_server::{MongoServer, ServerOptions, is_installed};
 use kato_mongodb::{Guard, MongoStore};
 use kato_random::SplitMix64;
-use kato_store::conformance::{Lesson, Lessons, Part, assert_same_content};
+use kato_store::conformance::{CallSymbol, LearnCall, Lessons, assert_same_content};
 use kato_store::{MemoryStore, PatternStore, StoreError};
 use serde_json::{Value, json};
 
@@ -36,9 +36,12 @@ fn lessons() -> Lessons {
     let mut lessons = Vec::new();
     for idx in 0..N_COMMITS * PER_COMMIT {
         let mut lesson = if idx % 4 == 3 {
-            Lesson::new(1, [Part::Learned(idx - 1), Part::Learned(idx - 2)])
+            LearnCall::new(
+                1,
+                [CallSymbol::Learned(idx - 1), CallSymbol::Learned(idx - 2)],
+            )
         } else {
-            Lesson::text(0, &["a", &(idx % 17).to_string()])
+            LearnCall::text(0, &["a", &(idx % 17).to_string()])
         };
         if idx % 5 == 0 {
             let affinity = [("joy".to_owned(), 0.25)].into();

@@ -2,7 +2,7 @@
 
 use kato_model::{PatternName, RunName, Symbol};
 use kato_mongodb::{Guard, MongoStore};
-use kato_store::conformance::{Lesson, Lessons, Part};
+use kato_store::conformance::{CallSymbol, LearnCall, Lessons};
 use kato_store::contract::{SymbolCounts, Totals};
 use kato_store::{PatternStore, StoreError, StoreErrorKind};
 use mongodb::bson::{Document, doc};
@@ -23,8 +23,8 @@ fn teach(store: &MongoStore) {
     let lessons = Lessons::new(
         2,
         vec![
-            Lesson::text(0, &["a", "b", "c"]),
-            Lesson::new(1, [Part::Learned(0), Part::Learned(0)]),
+            LearnCall::text(0, &["a", "b", "c"]),
+            LearnCall::new(1, [CallSymbol::Learned(0), CallSymbol::Learned(0)]),
         ],
     );
     let staged = store.stage(lessons.batch(&[0, 1])).unwrap();

@@ -3,7 +3,7 @@
 use kato_model::emotives::EmotiveWindow;
 use kato_model::{Attributes, EmotiveMap, LearnBatch, Metadata, PatternName, Symbol};
 use kato_mongodb::{Guard, MongoRuns};
-use kato_store::conformance::{Lesson, Lessons, Part};
+use kato_store::conformance::{CallSymbol, LearnCall, Lessons};
 use kato_store::contract::{SymbolCounts, Totals};
 use kato_store::{PatternStore, StoreError};
 use mongodb::bson::{Document, doc};
@@ -41,15 +41,15 @@ fn a_text_run_is_written_as_kato_writes_it_and_nothing_else() {
         let event = |texts: &[&str]| {
             texts
                 .iter()
-                .map(|&text| Part::Text(text.to_owned()))
+                .map(|&text| CallSymbol::Text(text.to_owned()))
                 .collect()
         };
         let lessons = Lessons::new(
             2,
             vec![
-                Lesson::text(0, &["a", "b", "c"]),
-                Lesson::with_events(0, vec![event(&["a", "b"])]),
-                Lesson::new(1, [Part::Learned(0), Part::Learned(0)]),
+                LearnCall::text(0, &["a", "b", "c"]),
+                LearnCall::with_events(0, vec![event(&["a", "b"])]),
+                LearnCall::new(1, [CallSymbol::Learned(0), CallSymbol::Learned(0)]),
             ],
         );
         for picked in [[0, 1, 2].as_slice(), &[0]] {
@@ -125,8 +125,8 @@ fn attributes_under(guard: Guard) {
     let lessons = Lessons::new(
         1,
         vec![
-            Lesson::text(0, &["a", "b", "c"]).with_attributes(attributes.clone()),
-            Lesson::text(0, &["odd"]).with_attributes(odd.clone()),
+            LearnCall::text(0, &["a", "b", "c"]).with_attributes(attributes.clone()),
+            LearnCall::text(0, &["odd"]).with_attributes(odd.clone()),
         ],
     );
     let staged = store.stage(lessons.batch(&[0, 1])).unwrap();
@@ -273,7 +273,7 @@ fn a_stores_size_is_that_of_its_nodes_databases() {
     let sizes = || ["node0", "node1"].map(|node| raw.bytes(&format!("{run}_{node}_kato")));
     assert_eq!(store.disk_bytes(), Some(sizes().iter().sum()));
     let before = store.disk_bytes();
-    let lessons = Lessons::new(2, vec![Lesson::text(0, &["a", "b", "c"])]);
+    let lessons = Lessons::new(2, vec![LearnCall::text(0, &["a", "b", "c"])]);
     let staged = store.stage(lessons.batch(&[0])).unwrap();
     store.commit(vec![staged], json!(null)).unwrap();
     assert_eq!(store.disk_bytes(), Some(sizes().iter().sum()));

@@ -3,7 +3,7 @@
 use kato_model::{Attributes, PatternName};
 use kato_mongodb::{Guard, MongoStore};
 use kato_store::PatternStore;
-use kato_store::conformance::{Lesson, Lessons};
+use kato_store::conformance::{LearnCall, Lessons};
 use mongodb::bson::{Document, doc};
 use serde_json::json;
 
@@ -19,7 +19,7 @@ fn teach(store: &MongoStore, metadata: &[(&str, &str)]) -> PatternName {
             .metadata
             .insert_text(key, (*value).to_owned(), None);
     }
-    let lesson = Lesson::text(0, &["a", "b"]).with_attributes(attributes);
+    let lesson = LearnCall::text(0, &["a", "b"]).with_attributes(attributes);
     let lessons = Lessons::new(1, vec![lesson]);
     let staged = store.stage(lessons.batch(&[0])).unwrap();
     store.commit(vec![staged], json!(null)).unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use std::{panic, thread};
 
 use kato_mongodb::{Guard, MongoRuns, MongoStore};
-use kato_store::conformance::{Lesson, Lessons};
+use kato_store::conformance::{LearnCall, Lessons};
 use kato_store::{PatternStore, StoreError};
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{DateTime, Document, doc};
@@ -21,7 +21,7 @@ fn runs_are_listed_copied_and_deleted_without_touching_each_other() {
     let store = builder(&uri, &run, Guard::Auto)
         .create(&["node0"], json!({"a": 1}))
         .unwrap();
-    let lessons = Lessons::new(1, vec![Lesson::text(0, &["a", "b"])]);
+    let lessons = Lessons::new(1, vec![LearnCall::text(0, &["a", "b"])]);
     let staged = store.stage(lessons.batch(&[0])).unwrap();
     store.commit(vec![staged], json!({"samples": 1})).unwrap();
     assert_eq!(store.manifest().unwrap(), None);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kato_mongodb::{Error, Guard, MongoRuns, MongoStore};
-use kato_store::conformance::{Lesson, Lessons};
+use kato_store::conformance::{LearnCall, Lessons};
 use kato_store::{PatternStore, StoreError, StoreErrorKind};
 use serde_json::json;
 
@@ -45,7 +45,7 @@ fn a_store_may_be_used_and_dropped_inside_a_runtime() {
         let store = builder(&uri, &run, Guard::Auto)
             .create(&["node0"], json!(null))
             .unwrap();
-        let lessons = Lessons::new(1, vec![Lesson::text(0, &["a"])]);
+        let lessons = Lessons::new(1, vec![LearnCall::text(0, &["a"])]);
         let staged = store.stage(lessons.batch(&[0])).unwrap();
         drop(store.stage(lessons.batch(&[0])).unwrap());
         store.commit(vec![staged], json!(1)).unwrap();
@@ -100,7 +100,7 @@ fn a_pattern_that_no_document_holds_is_named() {
         .create(&["node0"], json!(null))
         .unwrap();
     let large = "x".repeat(17 << 20);
-    let lessons = Lessons::new(1, vec![Lesson::text(0, &[&large])]);
+    let lessons = Lessons::new(1, vec![LearnCall::text(0, &[&large])]);
     match store.stage(lessons.batch(&[0])) {
         Err(StoreError::Backend {
             kind: StoreErrorKind::TooLarge,

@@ -6,7 +6,7 @@ use kato_advice::counted;
 use serde::Serialize;
 
 use crate::ForecastValue;
-use crate::history::record::RunRecord;
+use crate::history::record::HistoryRun;
 
 /// The errors of the estimates of some runs, quantity by quantity.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -67,7 +67,7 @@ impl Accuracy {
     /// A run counts for a quantity only where that was both foretold and measured. A run that did
     /// not come to its end counts for none, as estimates are of whole runs.
     #[must_use]
-    pub fn from_runs(runs: &[RunRecord]) -> Self {
+    pub fn from_runs(runs: &[HistoryRun]) -> Self {
         let [seconds, disk_bytes, memory_bytes] = foretold_and_taken(runs);
         Self {
             seconds: EstimateErrors::of(&seconds),
@@ -82,7 +82,7 @@ impl Accuracy {
 /// Returns what was foretold of complete runs with what they took, for seconds, bytes on the disk and bytes of
 /// memory; a run is in those that were both foretold and measured.
 pub(super) fn foretold_and_taken<'a>(
-    runs: impl IntoIterator<Item = &'a RunRecord>,
+    runs: impl IntoIterator<Item = &'a HistoryRun>,
 ) -> [Vec<(ForecastValue, f64)>; 3] {
     let mut pairs: [Vec<(ForecastValue, f64)>; 3] = Default::default();
     for run in runs.into_iter().filter(|run| run.outcome.complete) {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::history::record::RunRecord;
+use crate::history::record::HistoryRun;
 
 /// Runs side by side.
 ///
@@ -80,7 +80,7 @@ pub struct ComparisonRow {
 impl Comparison {
     /// Lays runs side by side.
     #[must_use]
-    pub fn from_runs(runs: &[RunRecord]) -> Self {
+    pub fn from_runs(runs: &[HistoryRun]) -> Self {
         Self {
             rows: runs.iter().map(ComparisonRow::of).collect(),
         }
@@ -129,7 +129,7 @@ const CSV_COLUMNS: [&str; 26] = [
 ];
 
 impl ComparisonRow {
-    fn of(run: &RunRecord) -> Self {
+    fn of(run: &HistoryRun) -> Self {
         let (settings, outcome) = (&run.settings, &run.outcome);
         let sizes = &settings.chunk_sizes;
         let per_second =

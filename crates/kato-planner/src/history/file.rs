@@ -7,7 +7,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, params_f
 
 use crate::ForecastValue;
 use crate::history::accuracy::Accuracy;
-use crate::history::record::{NewRun, RunRecord, RunSettings};
+use crate::history::record::{HistoryRun, NewRun, RunSettings};
 use crate::history::row;
 use crate::history::schema::{self, Content};
 use crate::history::similarity::{SimilarRun, similarity};
@@ -238,7 +238,7 @@ impl TrainingHistory {
     /// # Errors
     ///
     /// When the file cannot be read.
-    pub fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, HistoryError> {
+    pub fn runs(&self, filter: &RunFilter) -> Result<Vec<HistoryRun>, HistoryError> {
         use rusqlite::types::Value;
         let mut conditions = vec!["1"];
         let mut values: Vec<Value> = Vec::new();
@@ -279,7 +279,7 @@ impl TrainingHistory {
     ///
     /// [`HistoryError::UnknownRun`] when there is none, or several; and when the file cannot be
     /// read.
-    pub fn run(&self, id: &str) -> Result<RunRecord, HistoryError> {
+    pub fn run(&self, id: &str) -> Result<HistoryRun, HistoryError> {
         let id = self.resolve(id)?;
         let sql = format!("SELECT {} FROM runs WHERE run_id = ?1", row::COLUMNS);
         let row = self.connection.query_row(&sql, [id], row::read);

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use rusqlite::params;
 
 use crate::history::accuracy::foretold_and_taken;
-use crate::history::record::{Machine, RecordedCorpus, RunRecord, RunSettings};
+use crate::history::record::{HistoryRun, Machine, RecordedCorpus, RunSettings};
 use crate::history::row::{self, parsed};
 use crate::history::{HistoryError, RunFilter, TrainingHistory};
 use crate::{Correction, Forecast, ForecastValue, Forecaster};
@@ -49,7 +49,7 @@ impl Corrections {
     /// nothing of bytes one whose interval of these was far wider or narrower.
     #[must_use]
     pub fn from_runs<'a>(
-        runs: impl IntoIterator<Item = &'a RunRecord>,
+        runs: impl IntoIterator<Item = &'a HistoryRun>,
         made_by: Forecaster,
         next: Option<&Forecast>,
     ) -> Self {

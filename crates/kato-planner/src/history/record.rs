@@ -68,7 +68,7 @@ impl NewRun {
 /// A run of a history.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct RunRecord {
+pub struct HistoryRun {
     /// The id, which no other run of the history has.
     pub run_id: String,
     /// When the run ended, as RFC 3339 in UTC.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::history::HistoryError;
-use crate::history::record::{NewRun, RunRecord};
+use crate::history::record::{HistoryRun, NewRun};
 
 /// The columns that [`read`] reads, in its order.
 pub(crate) const COLUMNS: &str =
@@ -96,10 +96,10 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<RawRun> {
 
 impl RawRun {
     /// Understands the texts.
-    pub(crate) fn into_record(self) -> Result<RunRecord, HistoryError> {
+    pub(crate) fn into_record(self) -> Result<HistoryRun, HistoryError> {
         let run = self.run_id.as_str();
         let estimate = self.estimate.as_deref();
-        Ok(RunRecord {
+        Ok(HistoryRun {
             recorded: rfc3339(self.recorded_ms),
             settings: parsed(run, &self.settings)?,
             corpus: parsed(run, &self.corpus)?,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::history::record::{RunRecord, RunSettings};
+use crate::history::record::{HistoryRun, RunSettings};
 
 /// A run with the similarity of its settings to those asked for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -11,7 +11,7 @@ pub struct SimilarRun {
     /// From 0, nothing in common, to 1, alike in all that counts.
     pub similarity: f64,
     /// The run.
-    pub run: RunRecord,
+    pub run: HistoryRun,
 }
 
 /// Returns how alike two settings are, from 0 to 1.

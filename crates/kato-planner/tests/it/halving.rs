@@ -1,7 +1,7 @@
 //! Successive halving finds what trying everything finds, in less time.
 
 use kato_planner::PlanError;
-use kato_planner::halving::{Criterion, Halving, Part, Trial};
+use kato_planner::halving::{Criterion, Halving, MeasuredPart, Trial};
 use kato_random::SplitMix64;
 
 /// Draws from the normal distribution, by Box and Muller.
@@ -94,8 +94,8 @@ fn how_far_trials_are_apart_is_taken_from_all_of_the_round() {
 
 /// Bits of twenty parts of 50 tokens each.
 fn asked(bits: impl Fn(usize) -> f64) -> Trial {
-    let parts: Vec<Part> = (0..20)
-        .map(|at| Part {
+    let parts: Vec<MeasuredPart> = (0..20)
+        .map(|at| MeasuredPart {
             weight: 50.0,
             sum: 50.0 * bits(at),
         })

@@ -1,7 +1,7 @@
 //! A table of runs that can be done and runs that cannot: each is answered.
 
 use kato_planner::catalogue::Rented;
-use kato_planner::recommend::{Change, Recommendation, Resource, Tenure, Verdict};
+use kato_planner::recommend::{Change, Fulfilment, Recommendation, Resource, Tenure};
 use kato_planner::{Catalogue, Interval, Requirements, RunCosts, recommend};
 use proptest::prelude::*;
 
@@ -24,15 +24,15 @@ struct Case(
     &'static str,
     RunCosts,
     Requirements,
-    Verdict,
+    Fulfilment,
     Resource,
     &'static str,
 );
 
 #[test]
 fn thirty_runs_are_answered() {
+    use Fulfilment::{DoesNot, Probably, Surely};
     use Resource::{Disk, Fixed, Processor, Reader};
-    use Verdict::{DoesNot, Probably, Surely};
     let any = Requirements::new;
     let nothing = Interval::exact(0.0);
     let reads = |hours: f64| Interval::around(hours * 3600.0, 0.1);
@@ -286,7 +286,7 @@ fn thirty_runs_are_answered() {
         let best = &answer.options[0];
         let is_right = (best.verdict, best.bound_by) == (verdict, bound_by)
             && text.contains(words)
-            && answer.changes.is_empty() == (verdict != Verdict::DoesNot)
+            && answer.changes.is_empty() == (verdict != Fulfilment::DoesNot)
             && !text.contains("NaN")
             && !text.contains("inf");
         if !is_right {
@@ -334,7 +334,7 @@ fn what_would_have_to_change_makes_the_run_possible() {
         };
         assert_ne!(
             changed.options[0].verdict,
-            Verdict::DoesNot,
+            Fulfilment::DoesNot,
             "{change}\n{changed}"
         );
     }
@@ -410,9 +410,9 @@ proptest! {
         for option in &answer.options {
             prop_assert!(option.hours.high.is_finite() && option.usd.high.is_finite());
             prop_assert!(option.hours.low <= option.hours.value && option.hours.value <= option.hours.high);
-            prop_assert_eq!(option.shortfalls.is_empty(), option.verdict != Verdict::DoesNot);
+            prop_assert_eq!(option.shortfalls.is_empty(), option.verdict != Fulfilment::DoesNot);
         }
-        let order: Vec<Verdict> = answer.options.iter().map(|option| option.verdict).collect();
+        let order: Vec<Fulfilment> = answer.options.iter().map(|option| option.verdict).collect();
         prop_assert!(order.is_sorted());
     }
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::mark::{Checksum, MARK_BYTES, MARK_KEY, Mark};
 use crate::ServiceError;
-use crate::loss::Loss;
+use crate::loss::DataLoss;
 
 const EXTENSION: &str = "jnl";
 
@@ -83,8 +83,8 @@ impl Fault {
     }
 
     /// Returns the fault as a loss, where it is not of a write that was broken off.
-    pub(super) fn loss(&self) -> Loss {
-        Loss::Journal {
+    pub(super) fn loss(&self) -> DataLoss {
+        DataLoss::Journal {
             path: self.path.clone(),
             reason: format!(
                 "from byte {} on {}; {} bytes follow",

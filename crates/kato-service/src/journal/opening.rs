@@ -19,7 +19,7 @@ use super::witness::{self, Witness, WitnessRecord};
 use crate::ServiceError;
 use crate::error::StorageFailure;
 use crate::files::{remove_dir, sync_dir};
-use crate::loss::Loss;
+use crate::loss::DataLoss;
 
 /// Name of the journal in the service's directory.
 pub(super) const JOURNAL: &str = "journal";
@@ -63,7 +63,7 @@ const ACTION: &str = "open the journal";
 pub(super) struct Opened {
     pub(super) tables: Tables,
     /// The losses, accepted or only reported.
-    pub(super) losses: Vec<Loss>,
+    pub(super) losses: Vec<DataLoss>,
     /// Bytes at the end of the log that were cut off, as they were no whole write.
     pub(super) bytes_cut_off: u64,
     /// Whether it was made just now.
@@ -102,7 +102,7 @@ struct Opening {
     dir: PathBuf,
     witness_path: PathBuf,
     accepts_losses: bool,
-    losses: Vec<Loss>,
+    losses: Vec<DataLoss>,
 }
 
 impl Opening {
@@ -115,7 +115,7 @@ impl Opening {
     }
 
     /// Refuses a loss, or notes that it was accepted.
-    fn lost(&mut self, loss: Loss) -> Result<(), ServiceError> {
+    fn lost(&mut self, loss: DataLoss) -> Result<(), ServiceError> {
         if !self.accepts_losses {
             return Err(ServiceError::Lost { loss });
         }
@@ -125,7 +125,7 @@ impl Opening {
 
     /// Refuses or notes a loss of a part of the journal.
     fn journal_loss(&mut self, path: &Path, reason: impl Into<String>) -> Result<(), ServiceError> {
-        self.lost(Loss::Journal {
+        self.lost(DataLoss::Journal {
             path: path.to_owned(),
             reason: reason.into(),
         })
@@ -237,7 +237,7 @@ impl Opening {
             _ => None,
         };
         if let Some((path, reason)) = unwitnessed {
-            opened.losses.push(Loss::Unwitnessed { path, reason });
+            opened.losses.push(DataLoss::Unwitnessed { path, reason });
         }
         let id = id_of(&opened.tables.meta)?;
         let journal = id.unwrap_or_else(|| *Uuid::new_v4().as_bytes());
@@ -395,7 +395,7 @@ impl Opening {
             let is_reported = self
                 .losses
                 .iter()
-                .any(|loss| matches!(loss, Loss::Journal { .. }));
+                .any(|loss| matches!(loss, DataLoss::Journal { .. }));
             if !is_reported {
                 let dir = self.dir.clone();
                 self.journal_loss(&dir, format!("its table {name} is gone"))?;
@@ -607,8 +607,13 @@ fn id_of(meta: &Keyspace) -> Result<Option<[u8; 16]>, ServiceError> {
 }
 
 /// Returns the loss of the writes behind a number, if some of them were acknowledged.
-fn tail_loss(dir: &Path, number: u64, record: &WitnessRecord, bytes_cut_off: u64) -> Option<Loss> {
-    (number < record.written).then(|| Loss::Tail {
+fn tail_loss(
+    dir: &Path,
+    number: u64,
+    record: &WitnessRecord,
+    bytes_cut_off: u64,
+) -> Option<DataLoss> {
+    (number < record.written).then(|| DataLoss::Tail {
         path: dir.to_owned(),
         bytes: bytes_cut_off,
         writes: record.written - number,

@@ -10,7 +10,7 @@ use super::lazy_store::directory_of;
 use super::loaded::sequence_in;
 use crate::ServiceError;
 use crate::journal::{Journal, LessonsRecord, Table, key_of_lessons, sequence_of};
-use crate::loss::Loss;
+use crate::loss::DataLoss;
 
 /// A walk along a node's lessons.
 #[derive(Debug)]
@@ -32,11 +32,11 @@ impl<'a> Lineage<'a> {
 
     /// Begins with a knowledge base that has the lessons up to `found`, if it is there, and had
     /// them up to `folded`. Returns what it lacks.
-    pub(super) fn begin(&mut self, folded: u64, found: Option<u64>) -> Option<Loss> {
+    pub(super) fn begin(&mut self, folded: u64, found: Option<u64>) -> Option<DataLoss> {
         // What it lacks is reported here once. The journal goes on behind `folded`, or behind
         // `found` where a crash came before the fold was recorded.
         self.last = found.unwrap_or(0).max(folded);
-        (found.unwrap_or(0) < folded).then(|| Loss::KnowledgeBase {
+        (found.unwrap_or(0) < folded).then(|| DataLoss::KnowledgeBase {
             node_id: self.node_id.to_owned(),
             path: self.knowledge_base.to_owned(),
             folded,
@@ -46,11 +46,11 @@ impl<'a> Lineage<'a> {
 
     /// Goes on with lessons of the journal, which may be that everything before is forgotten.
     /// Returns those that are missing in front of them.
-    pub(super) fn follow(&mut self, sequence: u64, is_cleared: bool) -> Option<Loss> {
+    pub(super) fn follow(&mut self, sequence: u64, is_cleared: bool) -> Option<DataLoss> {
         let expected = self.last + 1;
         self.last = sequence;
         // What is forgotten need not be there.
-        (sequence > expected && !is_cleared).then(|| Loss::Lessons {
+        (sequence > expected && !is_cleared).then(|| DataLoss::Lessons {
             node_id: self.node_id.to_owned(),
             path: self.knowledge_base.to_owned(),
             first: expected,
@@ -83,7 +83,7 @@ impl NodeEntry {
         &self,
         journal: &Journal,
         nodes_dir: &Path,
-    ) -> Result<Option<Loss>, ServiceError> {
+    ) -> Result<Option<DataLoss>, ServiceError> {
         let prefix = key_of_lessons(&self.processor_id, None);
         let mut rows = journal.tables().prefix(Table::Lessons, &prefix).peekable();
         let folded = folded(&self.processor_id, journal)?;

@@ -21,7 +21,7 @@ use crate::clock::Micros;
 use crate::error::StorageFailure;
 use crate::heads::Listeners;
 use crate::journal::{Entry, LessonsRecord, Table, TakenBack, key_of_lessons, sequence_of};
-use crate::loss::Loss;
+use crate::loss::DataLoss;
 
 /// Key of the checkpoint under which a store keeps the sequence number of the last lessons folded
 /// into it.
@@ -202,7 +202,7 @@ impl LoadedNode {
         disk: Disk<'_>,
     ) -> Result<(), ServiceError> {
         let mut accepted = Vec::new();
-        let mut check = |loss: Option<Loss>| match loss {
+        let mut check = |loss: Option<DataLoss>| match loss {
             Some(loss) if !disk.accepts_losses => Err(ServiceError::Lost { loss }),
             loss => {
                 accepted.extend(loss);

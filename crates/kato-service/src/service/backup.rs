@@ -16,7 +16,7 @@ use crate::backups::{BACKUP, BackupReport, UNFINISHED, remove_marked};
 use crate::disk_room::DiskRoom;
 use crate::files::{remove_file, sync_dir};
 use crate::journal::{self, Journal, TablesSnapshot};
-use crate::loss::{self, Loss, Losses};
+use crate::loss::{self, DataLoss, Losses};
 use crate::node::directory_of;
 use crate::steps::{self, Step};
 
@@ -163,7 +163,7 @@ impl Service {
             let processor_id = folded?;
             let dir = directory_of(Path::new(""), &processor_id);
             if !staged.names.contains(&dir) {
-                staged.losses.push(Loss::NotCopied {
+                staged.losses.push(DataLoss::NotCopied {
                     node_id: self.node_id_of(&dir),
                     path: dir,
                     reason: "it is gone".to_owned(),
@@ -174,11 +174,11 @@ impl Service {
     }
 
     /// Makes the loss of a file that cannot be read.
-    fn not_copied(&self, staged: &Path, path: &Path, error: &io::Error) -> Loss {
+    fn not_copied(&self, staged: &Path, path: &Path, error: &io::Error) -> DataLoss {
         let relative = path.strip_prefix(staged).unwrap_or(path);
         let name = relative.components().next();
         let dir = name.map(|name| Path::new(name.as_os_str()));
-        Loss::NotCopied {
+        DataLoss::NotCopied {
             node_id: self.node_id_of(dir.unwrap_or(relative)),
             path: relative.to_owned(),
             reason: error.to_string(),
@@ -199,7 +199,7 @@ impl Service {
     }
 
     /// Writes what could not be copied into the list of the copy.
-    fn list_losses(&self, losses: &[Loss], to: &Path) -> Result<(), ServiceError> {
+    fn list_losses(&self, losses: &[DataLoss], to: &Path) -> Result<(), ServiceError> {
         if losses.is_empty() {
             return Ok(());
         }

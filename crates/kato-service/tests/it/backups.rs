@@ -10,7 +10,7 @@ use std::{fs, thread};
 use kato_engine::Observation;
 use kato_engine::node::Lesson;
 use kato_service::backups::{self, BackupState};
-use kato_service::figures::Loss;
+use kato_service::figures::DataLoss;
 use kato_service::{Receipt, Service, ServiceError, ServiceOptions};
 use kato_test_needs::wait_until;
 
@@ -275,7 +275,7 @@ fn one_damaged_node_and_what_is_none_keep_no_other_node_from_being_copied() {
         }
         if is_copy {
             let told = opened.losses();
-            let is_told = |loss: &Loss| matches!(loss, Loss::Earlier { count: 4, .. });
+            let is_told = |loss: &DataLoss| matches!(loss, DataLoss::Earlier { count: 4, .. });
             assert!(told.iter().any(is_told), "{told:?}");
         }
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kato_engine::Observation;
-use kato_service::figures::Loss;
+use kato_service::figures::DataLoss;
 use kato_service::{Service, ServiceError, ServiceOptions};
 
 use crate::support::{copy, create, files, frequency, is_thorough, known, lesson, teach};
@@ -77,7 +77,7 @@ fn taught_once() -> (tempfile::TempDir, String) {
 
 /// The loss that an operation was refused for.
 #[track_caller]
-fn loss_of<T>(refused: Result<T, ServiceError>) -> Loss {
+fn loss_of<T>(refused: Result<T, ServiceError>) -> DataLoss {
     match refused.map(drop) {
         Err(ServiceError::Lost { loss }) => loss,
         other => unreachable!("it was to be refused for a loss: {other:?}"),
@@ -95,7 +95,7 @@ fn a_knowledge_base_that_is_gone_is_no_empty_one() {
     // Before anybody asks for the node.
     let told = service.losses();
     let [
-        loss @ Loss::KnowledgeBase {
+        loss @ DataLoss::KnowledgeBase {
             node_id,
             path,
             folded: 1,
@@ -145,7 +145,7 @@ fn a_knowledge_base_from_an_older_copy_is_not_taken_for_the_newest() {
     let loss = loss_of(service.symbols("n"));
     assert!(matches!(
         loss,
-        Loss::KnowledgeBase {
+        DataLoss::KnowledgeBase {
             folded: 3,
             found: Some(1),
             ..
@@ -163,7 +163,7 @@ fn a_knowledge_base_from_an_older_copy_is_not_taken_for_the_newest() {
     assert_eq!(service.symbols("n").unwrap().len(), 4);
     assert!(matches!(
         service.losses()[..],
-        [Loss::Earlier { count: 1, .. }]
+        [DataLoss::Earlier { count: 1, .. }]
     ));
     let list = fs::read_to_string(dir.path().join("LOSSES")).unwrap();
     assert!(list.contains("ends with lessons number 1"), "{list}");
@@ -197,7 +197,7 @@ fn a_gap_in_a_nodes_lessons_is_told() {
     let service = open(copied.path()).unwrap();
     assert!(matches!(
         loss_of(service.symbols("n")),
-        Loss::KnowledgeBase {
+        DataLoss::KnowledgeBase {
             folded: 3,
             found: Some(1),
             ..
@@ -241,7 +241,7 @@ fn every_part_of_the_journal_that_is_gone_is_missed() {
         let before = files(copied.path());
 
         let loss = loss_of(open(copied.path()));
-        let Loss::Journal { path, reason } = &loss else {
+        let DataLoss::Journal { path, reason } = &loss else {
             panic!("{loss:?}");
         };
         assert!(
@@ -277,7 +277,7 @@ fn a_journal_that_is_gone_can_be_gone_on_without() {
     service.close().unwrap();
     drop(service);
     let service = open(filled.path()).unwrap();
-    assert!(matches!(service.losses()[..], [Loss::Earlier { .. }]));
+    assert!(matches!(service.losses()[..], [DataLoss::Earlier { .. }]));
     assert_eq!(frequency(&service, "n", &filled.pattern), 2);
 }
 
@@ -290,13 +290,16 @@ fn knowledge_bases_of_a_journal_that_is_gone_as_a_whole_are_not_served_without_i
     for _ in 0..2 {
         let loss = loss_of(open(filled.path()));
         assert!(
-            matches!(&loss, Loss::Unwitnessed { reason, .. } if reason.contains("1 knowledge base")),
+            matches!(&loss, DataLoss::Unwitnessed { reason, .. } if reason.contains("1 knowledge base")),
             "{loss:?}"
         );
     }
     let service = accept(filled.path());
     let told = service.losses();
-    assert!(matches!(&told[..], [Loss::Unwitnessed { .. }]), "{told:?}");
+    assert!(
+        matches!(&told[..], [DataLoss::Unwitnessed { .. }]),
+        "{told:?}"
+    );
     assert_eq!(frequency(&service, "n", &filled.pattern), 1);
 }
 
@@ -305,7 +308,10 @@ fn a_witness_that_is_gone_is_told_and_another_ones_is_refused() {
     let filled = Filled::new();
     remove(&filled.path().join("WITNESS"));
     let service = open(filled.path()).unwrap();
-    assert!(matches!(service.losses()[..], [Loss::Unwitnessed { .. }]));
+    assert!(matches!(
+        service.losses()[..],
+        [DataLoss::Unwitnessed { .. }]
+    ));
     assert_eq!(service.stm(&filled.session).unwrap().len(), 2);
     drop(service);
     remove(&filled.path().join("LOSSES"));
@@ -345,7 +351,7 @@ fn a_journal_that_was_cut_short_says_how_much_is_lost() {
         let service = match open(copied.path()) {
             // What had been on the disk is missed, also a second time.
             Err(ServiceError::Lost {
-                loss: Loss::Tail { were_flushed, .. },
+                loss: DataLoss::Tail { were_flushed, .. },
             }) => {
                 assert!(were_flushed);
                 assert!(matches!(
@@ -360,7 +366,7 @@ fn a_journal_that_was_cut_short_says_how_much_is_lost() {
             opened => opened.unwrap(),
         };
         let told = service.losses();
-        let Some(Loss::Tail {
+        let Some(DataLoss::Tail {
             bytes: cut_off,
             writes,
             were_flushed,
@@ -387,7 +393,7 @@ fn a_journal_that_was_cut_short_says_how_much_is_lost() {
             service
                 .losses()
                 .iter()
-                .any(|loss| matches!(loss, Loss::Earlier { .. }))
+                .any(|loss| matches!(loss, DataLoss::Earlier { .. }))
         );
         teach(&service, &create(&service, "later"), ["a", "b"]);
         drop(service);
@@ -486,7 +492,7 @@ fn a_flip_in_the_middle_names_the_file_and_the_place_and_destroys_nothing() {
     damaged[at + 5] ^= 1;
     fs::write(&path, &damaged).unwrap();
     let loss = loss_of(open(filled.path()));
-    let Loss::Journal {
+    let DataLoss::Journal {
         path: named,
         reason,
     } = &loss
@@ -505,7 +511,7 @@ fn a_flip_in_the_middle_names_the_file_and_the_place_and_destroys_nothing() {
         service
             .losses()
             .iter()
-            .any(|loss| matches!(loss, Loss::Tail { .. }))
+            .any(|loss| matches!(loss, DataLoss::Tail { .. }))
     );
     service.close().unwrap();
     drop(service);

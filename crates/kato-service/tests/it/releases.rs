@@ -5,7 +5,7 @@ use std::path::Path;
 use fjall::{Database, KeyspaceCreateOptions, PersistMode};
 use kato_engine::LearnOutcome;
 use kato_engine::node::Lesson;
-use kato_service::figures::Loss;
+use kato_service::figures::DataLoss;
 use kato_service::{Service, ServiceError, ServiceOptions};
 
 use crate::support::{create, frequency, lesson};
@@ -102,7 +102,7 @@ fn lessons_that_are_missing_between_others_or_before_them_are_told() {
         let service = Service::open(dir.path(), ServiceOptions::default()).unwrap();
         let told = service.losses();
         assert!(
-            matches!(&told[..], [Loss::Lessons { first, last, .. }] if (*first, *last) == missing),
+            matches!(&told[..], [DataLoss::Lessons { first, last, .. }] if (*first, *last) == missing),
             "{told:?}"
         );
         let refused = service.symbols("n").unwrap_err();
@@ -124,7 +124,7 @@ fn lessons_that_are_missing_between_others_or_before_them_are_told() {
         assert_eq!(frequency(&service, "n", &ab()), 2);
         assert!(matches!(
             service.losses()[..],
-            [Loss::Earlier { count: 1, .. }]
+            [DataLoss::Earlier { count: 1, .. }]
         ));
     }
 }

@@ -6,7 +6,7 @@ use kato_model::emotives::{DEFAULT_PERSISTENCE, EmotiveWindow};
 use kato_model::{AttributeLimits, Attributes, EmotiveMap, FirstSeen, LearnBatch, Metadata};
 use serde_json::Value;
 
-use super::{Fixture, Lesson, Lessons, commit, content, create, learned, stage};
+use super::{Fixture, LearnCall, Lessons, commit, content, create, learned, stage};
 use crate::{PatternStore, StoreError, StoredPattern};
 
 /// Teaches the same pattern once for each lesson, each in a commit of its own, and returns what the
@@ -18,7 +18,7 @@ fn learned_with<F: Fixture>(
 ) -> StoredPattern {
     let lessons = all
         .into_iter()
-        .map(|attributes| Lesson::text(0, &["a", "b"]).with_attributes(attributes))
+        .map(|attributes| LearnCall::text(0, &["a", "b"]).with_attributes(attributes))
         .collect();
     let lessons = Lessons::new(1, lessons).with_limits(limits);
     let store = fixture.create(&["node0"], Value::Null, limits);
@@ -178,10 +178,10 @@ pub fn emotives_that_no_file_keeps_are_refused(fixture: &impl Fixture) {
         let lessons = Lessons::new(
             1,
             vec![
-                Lesson::text(0, &["a"]),
-                Lesson::text(0, &["b"]).with_attributes(attributes.clone()),
+                LearnCall::text(0, &["a"]),
+                LearnCall::text(0, &["b"]).with_attributes(attributes.clone()),
                 // Merged with finite values before the store sees it.
-                Lesson::text(0, &["b"]).with_attributes(affinity(&[("joy", 1.0)])),
+                LearnCall::text(0, &["b"]).with_attributes(affinity(&[("joy", 1.0)])),
             ],
         );
         match store.stage(lessons.batch(&[0, 1, 2])) {
@@ -199,14 +199,14 @@ pub fn first_sightings_are_the_earliest(fixture: &impl Fixture) {
         document_idx,
         token_idx,
     };
-    let mut lessons: Vec<Lesson> = [seen(7, 0), seen(3, 9), seen(3, 2), seen(u64::MAX, 0)]
+    let mut lessons: Vec<LearnCall> = [seen(7, 0), seen(3, 9), seen(3, 2), seen(u64::MAX, 0)]
         .into_iter()
-        .map(|seen| Lesson {
+        .map(|seen| LearnCall {
             seen,
-            ..Lesson::text(0, &["a", "b"])
+            ..LearnCall::text(0, &["a", "b"])
         })
         .collect();
-    lessons.push(Lesson::text(0, &["c"]));
+    lessons.push(LearnCall::text(0, &["c"]));
     let plain = Lessons::new(1, lessons);
     let lessons = plain.clone().with_provenance();
     let mut earliest = Vec::new();

@@ -6,7 +6,7 @@ use std::thread;
 use kato_model::{AttributeLimits, LearnBatch, PatternName, VectorName};
 use serde_json::{Value, json};
 
-use super::{Fixture, Lesson, Lessons, commit, content, create, learned, stage, teach};
+use super::{Fixture, LearnCall, Lessons, commit, content, create, learned, stage, teach};
 use crate::contract::{StagedBatch, Totals};
 use crate::visit::{SourceSymbols, VisitedPattern};
 use crate::{MemoryStore, PatternStore, PatternVisitor, StoreError};
@@ -15,7 +15,10 @@ use crate::{MemoryStore, PatternStore, PatternVisitor, StoreError};
 fn two_patterns() -> Lessons {
     Lessons::new(
         1,
-        vec![Lesson::text(0, &["a", "b"]), Lesson::text(0, &["c", "d"])],
+        vec![
+            LearnCall::text(0, &["a", "b"]),
+            LearnCall::text(0, &["c", "d"]),
+        ],
     )
 }
 
@@ -209,9 +212,9 @@ pub fn what_was_committed_survives_reopening(fixture: &impl Fixture) {
 pub fn a_scan_sees_the_commits_before_it(fixture: &impl Fixture) {
     let lesson = |idx: u32| {
         let vector = vec![f64::from(idx)];
-        Lesson {
+        LearnCall {
             vectors: vec![(VectorName::of_vector(&vector), vector)],
-            ..Lesson::text(0, &["a", &idx.to_string()])
+            ..LearnCall::text(0, &["a", &idx.to_string()])
         }
     };
     // More patterns than a block of the embedded store holds, so that scans have more to read after
@@ -282,7 +285,7 @@ pub fn threads_stage_at_once(fixture: &impl Fixture) {
     let lessons = Lessons::new(
         1,
         (0..64)
-            .map(|idx| Lesson::text(0, &["a", &(idx % 40).to_string()]))
+            .map(|idx| LearnCall::text(0, &["a", &(idx % 40).to_string()]))
             .collect(),
     );
     let store = create(fixture, &["node0"]);

@@ -4,8 +4,8 @@ use kato_model::{PatternName, Symbol, VectorName};
 use serde_json::{Value, json};
 
 use super::{
-    Fixture, Lesson, Lessons, Part, assert_same_content, commit, content, create, learned, stage,
-    teach,
+    CallSymbol, Fixture, LearnCall, Lessons, assert_same_content, commit, content, create, learned,
+    stage, teach,
 };
 use crate::{MemoryStore, PatternStore, StoreError};
 
@@ -15,12 +15,13 @@ const NODES: [&str; 3] = ["node0", "node1", "node2"];
 ///
 /// Each comes with a vector and a document. Lessons 0 and 6 are there twice.
 fn three_levels() -> Lessons {
-    let mut lessons: Vec<Lesson> = (0..6)
-        .map(|idx| Lesson::text(0, &["shared", &idx.to_string()]))
+    let mut lessons: Vec<LearnCall> = (0..6)
+        .map(|idx| LearnCall::text(0, &["shared", &idx.to_string()]))
         .collect();
-    let parent = |idx: usize| Lesson::new(1, [Part::Learned(idx), Part::Learned(idx + 1)]);
+    let parent =
+        |idx: usize| LearnCall::new(1, [CallSymbol::Learned(idx), CallSymbol::Learned(idx + 1)]);
     lessons.extend([0, 2, 4].map(parent));
-    lessons.push(Lesson::new(2, [6, 7, 8].map(Part::Learned)));
+    lessons.push(LearnCall::new(2, [6, 7, 8].map(CallSymbol::Learned)));
     for (idx, lesson) in lessons.iter_mut().enumerate() {
         let vector = vec![idx as f64];
         lesson.vectors = vec![(VectorName::of_vector(&vector), vector)];
@@ -226,8 +227,8 @@ pub fn batches_staged_before_forgetting_still_count(fixture: &impl Fixture) {
 
 /// Checks that scans that began before see what was there when they began.
 pub fn a_scan_goes_on_over_what_is_forgotten(fixture: &impl Fixture) {
-    let lessons: Vec<Lesson> = (0..600)
-        .map(|idx: u32| Lesson::text(0, &["a", &idx.to_string()]))
+    let lessons: Vec<LearnCall> = (0..600)
+        .map(|idx: u32| LearnCall::text(0, &["a", &idx.to_string()]))
         .collect();
     let lessons = Lessons::new(1, lessons);
     let store = create(fixture, &["node0"]);

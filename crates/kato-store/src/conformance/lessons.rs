@@ -7,11 +7,11 @@ use kato_model::{
 
 /// One learn call.
 #[derive(Debug, Clone)]
-pub struct Lesson {
+pub struct LearnCall {
     /// The node that learns.
     pub node_idx: usize,
     /// The events.
-    pub events: Vec<Vec<Part>>,
+    pub events: Vec<Vec<CallSymbol>>,
     /// Metadata, emotives, extra frequency, affinity. The event lengths follow from the events.
     /// Stores are compared bit for bit, so give affinities whose sums are exact, such as small
     /// multiples of 0.25.
@@ -24,17 +24,17 @@ pub struct Lesson {
 
 /// One symbol of a lesson.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum CallSymbol {
     /// Text.
     Text(String),
     /// The name of the pattern of an earlier lesson, by its index.
     Learned(usize),
 }
 
-impl Lesson {
+impl LearnCall {
     /// Creates a lesson without attributes whose events hold one symbol each.
     #[must_use]
-    pub fn new(node_idx: usize, parts: impl IntoIterator<Item = Part>) -> Self {
+    pub fn new(node_idx: usize, parts: impl IntoIterator<Item = CallSymbol>) -> Self {
         Self::with_events(node_idx, parts.into_iter().map(|part| vec![part]).collect())
     }
 
@@ -43,13 +43,13 @@ impl Lesson {
     pub fn text(node_idx: usize, texts: &[&str]) -> Self {
         Self::new(
             node_idx,
-            texts.iter().map(|&text| Part::Text(text.to_owned())),
+            texts.iter().map(|&text| CallSymbol::Text(text.to_owned())),
         )
     }
 
     /// Creates a lesson without attributes.
     #[must_use]
-    pub fn with_events(node_idx: usize, events: Vec<Vec<Part>>) -> Self {
+    pub fn with_events(node_idx: usize, events: Vec<Vec<CallSymbol>>) -> Self {
         Self {
             node_idx,
             events,
@@ -71,11 +71,11 @@ impl Lesson {
 
 /// A set of learn calls, numbered, of which batches are made.
 ///
-/// Lesson number `i` is also sample number `i`, from the document `document i`.
+/// Learn call number `i` is also sample number `i`, from the document `document i`.
 #[derive(Debug, Clone)]
 pub struct Lessons {
     n_nodes: usize,
-    lessons: Vec<Lesson>,
+    lessons: Vec<LearnCall>,
     names: Vec<PatternName>,
     limits: AttributeLimits,
     provenance: bool,
@@ -88,12 +88,12 @@ impl Lessons {
     ///
     /// When a lesson refers to itself or to a later one.
     #[must_use]
-    pub fn new(n_nodes: usize, lessons: Vec<Lesson>) -> Self {
+    pub fn new(n_nodes: usize, lessons: Vec<LearnCall>) -> Self {
         let mut names: Vec<PatternName> = Vec::with_capacity(lessons.len());
         for lesson in &lessons {
-            let text = |part: &Part| match part {
-                Part::Text(text) => text.clone(),
-                Part::Learned(idx) => names[*idx].prefixed().to_string(),
+            let text = |part: &CallSymbol| match part {
+                CallSymbol::Text(text) => text.clone(),
+                CallSymbol::Learned(idx) => names[*idx].prefixed().to_string(),
             };
             let events: Vec<Vec<String>> = lesson
                 .events
@@ -199,8 +199,8 @@ impl Lessons {
         let mut symbols = Vec::new();
         for part in lesson.events.iter().flatten() {
             symbols.push(match part {
-                Part::Text(text) => BatchSymbol::Literal(batch.literal(text)),
-                Part::Learned(child) => {
+                CallSymbol::Text(text) => BatchSymbol::Literal(batch.literal(text)),
+                CallSymbol::Learned(child) => {
                     let is_below = self.lessons[*child].node_idx + 1 == lesson.node_idx;
                     match occurrences[*child].filter(|_| is_below) {
                         Some(occurrence) => BatchSymbol::Child(occurrence),

@@ -4,7 +4,9 @@ use kato_model::emotives::EmotiveWindow;
 use kato_model::{Attributes, EmotiveMap, FirstSeen, Metadata, VectorName};
 use serde_json::{Value, json};
 
-use super::{Fixture, Lesson, Lessons, Part, assert_same_content, commit, create, learned, stage};
+use super::{
+    CallSymbol, Fixture, LearnCall, Lessons, assert_same_content, commit, create, learned, stage,
+};
 use crate::{MemoryStore, PatternStore};
 
 /// Checks that lessons taught in commits of batches leave what a [`MemoryStore`] holds that was
@@ -52,7 +54,7 @@ fn taught_in_one_batch(nodes: &[&str], lessons: &Lessons, taught: &[usize]) -> M
 /// Checks that a pattern learned in several batches and commits has the sum of its frequencies.
 pub fn repeated_patterns_add_up(fixture: &impl Fixture) {
     let store = create(fixture, &["node0"]);
-    let lessons = Lessons::new(1, vec![Lesson::text(0, &["a", "b"]); 6]);
+    let lessons = Lessons::new(1, vec![LearnCall::text(0, &["a", "b"]); 6]);
     for batches in [vec![vec![0, 1], vec![2]], vec![vec![3]], vec![vec![4, 5]]] {
         let staged = batches
             .iter()
@@ -107,7 +109,7 @@ pub fn order_and_grouping_do_not_show(fixture: &impl Fixture) {
 /// Returns some of everything: three nodes, repeats, names of the node below, of other nodes and of
 /// nothing, attributes.
 fn varied() -> Lessons {
-    let text = |text: &str| Part::Text(text.to_owned());
+    let text = |text: &str| CallSymbol::Text(text.to_owned());
     let mut lessons = Vec::new();
     for round in 0..3_u64 {
         let first = lessons.len();
@@ -119,10 +121,11 @@ fn varied() -> Lessons {
                 ..Attributes::default()
             }
         };
-        lessons
-            .push(Lesson::text(0, &["a", "b", "c"]).with_attributes(metadata(round.to_string())));
-        lessons.push(Lesson::text(0, &["x", "x", &round.to_string()]));
-        lessons.push(Lesson::with_events(
+        lessons.push(
+            LearnCall::text(0, &["a", "b", "c"]).with_attributes(metadata(round.to_string())),
+        );
+        lessons.push(LearnCall::text(0, &["x", "x", &round.to_string()]));
+        lessons.push(LearnCall::with_events(
             0,
             vec![vec![text("a"), text("b")], vec![], vec![text("")]],
         ));
@@ -136,29 +139,29 @@ fn varied() -> Lessons {
             ..Attributes::default()
         };
         lessons.push(
-            Lesson::new(
+            LearnCall::new(
                 1,
                 [
-                    Part::Learned(first),
-                    Part::Learned(first + 1),
-                    Part::Learned(first),
+                    CallSymbol::Learned(first),
+                    CallSymbol::Learned(first + 1),
+                    CallSymbol::Learned(first),
                 ],
             )
             .with_attributes(attributes),
         );
-        lessons.push(Lesson::new(
+        lessons.push(LearnCall::new(
             1,
             [
-                Part::Learned(0),
+                CallSymbol::Learned(0),
                 text("PTRN|x"),
                 text(&format!("PTRN|{}", "0".repeat(40))),
             ],
         ));
-        let mut top = Lesson::new(
+        let mut top = LearnCall::new(
             2,
             [
-                Part::Learned(first + 3),
-                Part::Learned(first + 1),
+                CallSymbol::Learned(first + 3),
+                CallSymbol::Learned(first + 1),
                 text("a"),
             ],
         );

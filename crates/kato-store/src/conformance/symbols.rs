@@ -2,7 +2,9 @@
 
 use kato_model::{Event, PatternName, Symbol};
 
-use super::{Fixture, Lesson, Lessons, Part, commit, content, create, learned, stage, teach};
+use super::{
+    CallSymbol, Fixture, LearnCall, Lessons, commit, content, create, learned, stage, teach,
+};
 use crate::contract::SymbolCounts;
 
 /// Checks that names of patterns are the same symbols whether the node below learned them in the
@@ -12,16 +14,16 @@ pub fn children_are_names(fixture: &impl Fixture) {
     let lessons = Lessons::new(
         2,
         vec![
-            Lesson::text(0, &["a", "b"]),
-            Lesson::text(0, &["c", "d"]),
-            Lesson::new(
+            LearnCall::text(0, &["a", "b"]),
+            LearnCall::text(0, &["c", "d"]),
+            LearnCall::new(
                 1,
                 [
-                    Part::Learned(0),
-                    Part::Learned(1),
-                    Part::Text(never.prefixed().to_string()),
+                    CallSymbol::Learned(0),
+                    CallSymbol::Learned(1),
+                    CallSymbol::Text(never.prefixed().to_string()),
                     // Once as a child and once as text, where the batch allows it.
-                    Part::Text(
+                    CallSymbol::Text(
                         PatternName::of_events(&[["a"], ["b"]])
                             .prefixed()
                             .to_string(),
@@ -93,11 +95,11 @@ pub fn every_text_is_a_symbol(fixture: &impl Fixture) {
         "VCTR|0",
         &long,
     ];
-    let mut lessons: Vec<Lesson> = texts
+    let mut lessons: Vec<LearnCall> = texts
         .iter()
-        .map(|text| Lesson::text(0, &[text, ""]))
+        .map(|text| LearnCall::text(0, &[text, ""]))
         .collect();
-    lessons.push(Lesson::text(0, &texts));
+    lessons.push(LearnCall::text(0, &texts));
     let lessons = Lessons::new(1, lessons);
     let store = create(fixture, &["node0"]);
     teach(&store, &lessons);
@@ -122,13 +124,13 @@ pub fn every_text_is_a_symbol(fixture: &impl Fixture) {
 /// Checks that events of any number of symbols are kept, none included, and patterns without
 /// events.
 pub fn events_keep_their_bounds(fixture: &impl Fixture) {
-    let event = |texts: &[&str]| -> Vec<Part> {
+    let event = |texts: &[&str]| -> Vec<CallSymbol> {
         texts
             .iter()
-            .map(|&text| Part::Text(text.to_owned()))
+            .map(|&text| CallSymbol::Text(text.to_owned()))
             .collect()
     };
-    let cases: Vec<Vec<Vec<Part>>> = vec![
+    let cases: Vec<Vec<Vec<CallSymbol>>> = vec![
         vec![],
         vec![vec![]],
         vec![vec![], vec![]],
@@ -140,7 +142,7 @@ pub fn events_keep_their_bounds(fixture: &impl Fixture) {
     ];
     let lessons = cases
         .iter()
-        .map(|events| Lesson::with_events(0, events.clone()))
+        .map(|events| LearnCall::with_events(0, events.clone()))
         .collect();
     let lessons = Lessons::new(1, lessons);
     let store = create(fixture, &["node0"]);
@@ -149,9 +151,9 @@ pub fn events_keep_their_bounds(fixture: &impl Fixture) {
     let store = fixture.reopen(store);
     for (idx, events) in cases.iter().enumerate() {
         let pattern = learned(&store, 0, lessons.name(idx));
-        let text = |part: &Part| match part {
-            Part::Text(text) => text.clone(),
-            Part::Learned(idx) => lessons.name(*idx).prefixed().to_string(),
+        let text = |part: &CallSymbol| match part {
+            CallSymbol::Text(text) => text.clone(),
+            CallSymbol::Learned(idx) => lessons.name(*idx).prefixed().to_string(),
         };
         let expected: Vec<Event> = events
             .iter()

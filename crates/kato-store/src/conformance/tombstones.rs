@@ -3,7 +3,7 @@
 use kato_model::PatternName;
 use serde_json::{Value, json};
 
-use super::{Fixture, Lesson, Lessons, commit, content, create, stage, teach};
+use super::{Fixture, LearnCall, Lessons, commit, content, create, stage, teach};
 use crate::{
     ExchangeError, KnowledgeBase, MemoryStore, PatternStore, StoreError, Tombstone, Tombstones,
 };
@@ -39,8 +39,8 @@ fn refuses_what_is_retired(store: &dyn PatternStore, lessons: &Lessons) {
 /// Checks that tombstones and what is forgotten with them are one commit, that later commits keep them and
 /// clearing does not; or that the store refuses them and stays as it is.
 pub fn tombstones_belong_to_a_commit(fixture: &impl Fixture) {
-    let lessons: Vec<Lesson> = (0..4)
-        .map(|idx| Lesson::text(0, &["shared", &idx.to_string()]))
+    let lessons: Vec<LearnCall> = (0..4)
+        .map(|idx| LearnCall::text(0, &["shared", &idx.to_string()]))
         .collect();
     let lessons = Lessons::new(2, lessons);
     let store = create(fixture, &NODES);

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use kato_model::{AttributeLimits, Attributes, PatternName, Symbol};
 
-use super::{Fixture, Lesson, Lessons, create, teach};
+use super::{Fixture, LearnCall, Lessons, create, teach};
 use crate::visit::{SourceSymbols, VisitedPattern};
 use crate::{PatternStore, PatternVisitor, StoredPattern};
 
@@ -140,7 +140,7 @@ pub fn a_visitor_may_break_off_and_use_the_store(fixture: &impl Fixture) {
     }
 
     let lessons = |texts: &[&str]| {
-        let lessons = texts.iter().map(|&text| Lesson::text(0, &[text]));
+        let lessons = texts.iter().map(|&text| LearnCall::text(0, &[text]));
         Lessons::new(1, lessons.collect())
     };
     let (old, new) = (lessons(&["a", "b", "c"]), lessons(&["x", "y"]));

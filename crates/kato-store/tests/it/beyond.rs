@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use kato_model::{AttributeLimits, PatternName};
-use kato_store::conformance::{Fixture, Lesson, Lessons};
+use kato_store::conformance::{Fixture, LearnCall, Lessons};
 use kato_store::embedded::EmbeddedOptions;
 use kato_store::visit::{ContentDigest, SourceSymbols, VisitedPattern};
 use kato_store::{EmbeddedStore, PatternStore, PatternVisitor};
@@ -51,7 +51,7 @@ fn commit_all(store: &EmbeddedStore, lessons: &Lessons) -> Vec<ContentDigest> {
 
 #[test]
 fn every_choice_of_known_sources_leaves_the_others() {
-    let lessons = (0..6).map(|idx: u32| Lesson::text(0, &["a", &idx.to_string()]));
+    let lessons = (0..6).map(|idx: u32| LearnCall::text(0, &["a", &idx.to_string()]));
     let lessons = Lessons::new(1, lessons.collect());
     let mut options = EmbeddedOptions::default();
     options.max_segments = 2 * COMMITS.len();

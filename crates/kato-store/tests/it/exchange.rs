@@ -4,7 +4,7 @@ use std::io::{self, BufReader, Cursor, Read, Write};
 use std::num::NonZeroUsize;
 
 use kato_model::{AttributeLimits, PatternName};
-use kato_store::conformance::{Fixture, Lesson, Lessons, assert_same_content};
+use kato_store::conformance::{Fixture, LearnCall, Lessons, assert_same_content};
 use kato_store::{
     EmbeddedStore, ExchangeError, KnowledgeBase, MemoryStore, PatternStore, StoreError,
 };
@@ -85,7 +85,7 @@ proptest! {
 fn importing_adds_to_what_is_there_and_keeps_the_checkpoint() {
     let fixture = Embedded::default();
     let store = fixture.create(&["node0"], Value::Null, AttributeLimits::default());
-    let lessons = Lessons::new(1, vec![Lesson::text(0, &["a", "b", "c"])]);
+    let lessons = Lessons::new(1, vec![LearnCall::text(0, &["a", "b", "c"])]);
     commit(&store, &lessons, &[0], json!({"samples": 7}));
     let lines = ABC
         .replace("\"frequency\":1", "\"frequency\":41")

@@ -11,7 +11,7 @@ use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray, UI
 use bytes::Bytes;
 use kato_model::emotives::EmotiveWindow;
 use kato_model::{AttributeLimits, Attributes, EmotiveMap, Metadata};
-use kato_store::conformance::{Fixture, Lesson, Lessons, Part};
+use kato_store::conformance::{CallSymbol, Fixture, LearnCall, Lessons};
 use kato_store::parquet::{ParquetError, RowError};
 use kato_store::{KnowledgeBase, MemoryStore, PatternStore, StoreError};
 use parquet::arrow::ArrowWriter;
@@ -100,7 +100,7 @@ proptest! {
 
 /// Texts alone, names alone, both, events of several symbols, and all attributes.
 fn of_all_kinds() -> MemoryStore {
-    let text = |text: &str| Part::Text(text.to_owned());
+    let text = |text: &str| CallSymbol::Text(text.to_owned());
     let mut metadata = Metadata::default();
     metadata.insert_text("book", "é".to_owned(), None);
     let mut emotives = EmotiveWindow::default();
@@ -113,10 +113,13 @@ fn of_all_kinds() -> MemoryStore {
         ..Attributes::default()
     };
     let lessons = vec![
-        Lesson::text(0, &["a", "b", "a"]),
-        Lesson::new(1, [Part::Learned(0), Part::Learned(0)]),
-        Lesson::with_events(1, vec![vec![Part::Learned(0), text("x")], vec![text("y")]])
-            .with_attributes(attributes),
+        LearnCall::text(0, &["a", "b", "a"]),
+        LearnCall::new(1, [CallSymbol::Learned(0), CallSymbol::Learned(0)]),
+        LearnCall::with_events(
+            1,
+            vec![vec![CallSymbol::Learned(0), text("x")], vec![text("y")]],
+        )
+        .with_attributes(attributes),
     ];
     let lessons = Lessons::new(2, lessons).with_provenance();
     let store = MemoryStore::new(&NODES[..2], Value::Null);
@@ -176,7 +179,7 @@ fn the_file_says_that_it_is_sorted_by_name_and_compressed() {
     let names: Vec<String> = (0..500).map(|number| format!("w{number}")).collect();
     let lessons = names
         .iter()
-        .map(|name| Lesson::text(0, &[name.as_str(), "."]));
+        .map(|name| LearnCall::text(0, &[name.as_str(), "."]));
     let lessons = Lessons::new(1, lessons.collect());
     let store = empty();
     let all: Vec<usize> = (0..lessons.len()).collect();

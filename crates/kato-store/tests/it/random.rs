@@ -5,7 +5,8 @@ use kato_model::{
     AttributeLimits, Attributes, EmotiveMap, FirstSeen, Metadata, Symbol, VectorName,
 };
 use kato_store::conformance::{
-    Fixture, Lesson, Lessons, Part, assert_same_content, forgets_the_same, teaches_the_same,
+    CallSymbol, Fixture, LearnCall, Lessons, assert_same_content, forgets_the_same,
+    teaches_the_same,
 };
 use kato_store::contract::{SymbolCounts, Totals};
 use kato_store::embedded::EmbeddedOptions;
@@ -125,16 +126,16 @@ fn lessons_of(
         |(drafts, limits, provenance)| {
             let lesson = |(idx, draft): (usize, Draft)| {
                 let part = |part: DraftPart| match part {
-                    DraftPart::Learned(_) if idx == 0 => Part::Text("first".to_owned()),
-                    DraftPart::Learned(earlier) => Part::Learned(earlier.index(idx)),
-                    DraftPart::Text(text) => Part::Text(text),
+                    DraftPart::Learned(_) if idx == 0 => CallSymbol::Text("first".to_owned()),
+                    DraftPart::Learned(earlier) => CallSymbol::Learned(earlier.index(idx)),
+                    DraftPart::Text(text) => CallSymbol::Text(text),
                 };
                 let events = draft
                     .events
                     .into_iter()
                     .map(|event| event.into_iter().map(part).collect())
                     .collect();
-                Lesson {
+                LearnCall {
                     node_idx: draft.node_idx,
                     events,
                     attributes: draft.attributes,

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kato_model::{AttributeLimits, VectorName};
-use kato_store::conformance::{Fixture, Lesson, Lessons};
+use kato_store::conformance::{Fixture, LearnCall, Lessons};
 use kato_store::embedded::{EmbeddedOptions, Merging};
 use kato_store::slice::{self, NameRanges, SliceSource};
 use kato_store::{EmbeddedStore, MemoryStore, PatternStore};
@@ -99,13 +99,14 @@ pub(crate) fn without_vectors(n: usize) -> Lessons {
     Lessons::new(2, two_levels_of(n))
 }
 
-fn two_levels_of(n: usize) -> Vec<Lesson> {
-    use kato_store::conformance::Part::Learned;
+fn two_levels_of(n: usize) -> Vec<LearnCall> {
+    use kato_store::conformance::CallSymbol::Learned;
 
-    let mut lessons: Vec<Lesson> = (0..n)
-        .map(|idx| Lesson::text(0, &["a", &idx.to_string()]))
+    let mut lessons: Vec<LearnCall> = (0..n)
+        .map(|idx| LearnCall::text(0, &["a", &idx.to_string()]))
         .collect();
-    lessons.extend((0..n / 2).map(|idx| Lesson::new(1, [Learned(2 * idx), Learned(2 * idx + 1)])));
+    lessons
+        .extend((0..n / 2).map(|idx| LearnCall::new(1, [Learned(2 * idx), Learned(2 * idx + 1)])));
     lessons
 }
 

@@ -7,11 +7,11 @@ use crate::error::{Error, check};
 /// running means serve when there is no batch. Sums are f64.
 ///
 /// ```
-/// use kato_kernels::BatchNorm;
+/// use kato_kernels::ColumnNorm;
 ///
 /// let mut y = [0.0; 2];
 /// let (mut mean, mut variance) = ([0.0], [1.0]);
-/// let norm = BatchNorm::default();
+/// let norm = ColumnNorm::default();
 /// norm.forward(&[1.0, 3.0], &[2.0], &[0.5], (&mut mean, &mut variance), &mut y)?;
 /// assert!((y[1] - 2.5).abs() < 1e-4);
 /// assert!((mean[0] - 0.2).abs() < 1e-6, "a tenth of the way from 0 to 2");
@@ -19,14 +19,14 @@ use crate::error::{Error, check};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct BatchNorm {
+pub struct ColumnNorm {
     /// Added to the variance; 1e-5 unless set.
     pub epsilon: f32,
     /// Share of a batch in running means, 0.1 unless set.
     pub momentum: f32,
 }
 
-impl Default for BatchNorm {
+impl Default for ColumnNorm {
     fn default() -> Self {
         Self {
             epsilon: 1e-5,
@@ -35,7 +35,7 @@ impl Default for BatchNorm {
     }
 }
 
-impl BatchNorm {
+impl ColumnNorm {
     /// Returns mean and (biased) variance of column `j`.
     fn moments(x: &[f32], width: usize, j: usize) -> (f64, f64) {
         let column = || {

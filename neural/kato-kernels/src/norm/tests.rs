@@ -44,7 +44,7 @@ fn norms_are_their_f64_forms() {
             (vec![0.0; x.len()], vec![0.0; width], vec![0.0; width]);
         let sums = (&mut d_gain[..], &mut d_bias[..]);
         if columns {
-            let norm = BatchNorm::default();
+            let norm = ColumnNorm::default();
             let (mut mean, mut variance) = (vec![0.0; width], vec![0.0; width]);
             norm.forward(&x, &gain, &bias, (&mut mean, &mut variance), &mut y)
                 .unwrap();

@@ -1,7 +1,7 @@
 //! Hierarchies that several tests use.
 
 use kato_model::PatternName;
-use kato_store::conformance::{Lesson, Lessons, Part};
+use kato_store::conformance::{CallSymbol, LearnCall, Lessons};
 use kato_store::embedded::EmbeddedOptions;
 use kato_store::{EmbeddedStore, MemoryStore, PatternStore};
 use proptest::prelude::*;
@@ -54,21 +54,21 @@ pub(crate) fn hierarchies() -> impl Strategy<Value = Hierarchy> {
     let parents = prop::collection::vec(prop::collection::vec(0_usize..12, 0..5), 0..7);
     let taught = prop::collection::vec((any::<prop::sample::Index>(), 0_usize..4), 0..50);
     (texts, parents.clone(), parents, taught).prop_map(|(texts, middle, top, taught)| {
-        let mut lessons: Vec<Lesson> = texts
+        let mut lessons: Vec<LearnCall> = texts
             .iter()
-            .map(|text| Lesson::text(0, &["a", &text.to_string()]))
+            .map(|text| LearnCall::text(0, &["a", &text.to_string()]))
             .collect();
         let mut below = 0..lessons.len();
         for (node_idx, parents) in [(1, middle), (2, top)] {
             let start = lessons.len();
             let part = |child: usize| match child {
-                10 => Part::Text("text".to_owned()),
-                11 => Part::Text(nobody().prefixed().to_string()),
-                _ if below.is_empty() => Part::Text("no child".to_owned()),
-                _ => Part::Learned(below.start + child % below.len()),
+                10 => CallSymbol::Text("text".to_owned()),
+                11 => CallSymbol::Text(nobody().prefixed().to_string()),
+                _ if below.is_empty() => CallSymbol::Text("no child".to_owned()),
+                _ => CallSymbol::Learned(below.start + child % below.len()),
             };
             for children in parents {
-                lessons.push(Lesson::new(node_idx, children.into_iter().map(part)));
+                lessons.push(LearnCall::new(node_idx, children.into_iter().map(part)));
             }
             below = start..lessons.len();
         }
@@ -91,15 +91,15 @@ pub(crate) fn nobody() -> PatternName {
 /// Six patterns, learned 1 to 6 times; three parents, of the first two twice, the third and fourth,
 /// and the fifth; their parent, once.
 pub(crate) fn small() -> Hierarchy {
-    use Part::Learned;
+    use CallSymbol::Learned;
 
-    let mut lessons: Vec<Lesson> = (0..6)
-        .map(|idx: u32| Lesson::text(0, &["a", &idx.to_string()]))
+    let mut lessons: Vec<LearnCall> = (0..6)
+        .map(|idx: u32| LearnCall::text(0, &["a", &idx.to_string()]))
         .collect();
-    lessons.push(Lesson::new(1, [0, 0, 1].map(Learned)));
-    lessons.push(Lesson::new(1, [2, 3].map(Learned)));
-    lessons.push(Lesson::new(1, [4].map(Learned)));
-    lessons.push(Lesson::new(2, [6, 7].map(Learned)));
+    lessons.push(LearnCall::new(1, [0, 0, 1].map(Learned)));
+    lessons.push(LearnCall::new(1, [2, 3].map(Learned)));
+    lessons.push(LearnCall::new(1, [4].map(Learned)));
+    lessons.push(LearnCall::new(2, [6, 7].map(Learned)));
     let often = (0..6).flat_map(|idx| std::iter::repeat_n(idx, idx + 1));
     Hierarchy {
         lessons: Lessons::new(3, lessons),

@@ -11,7 +11,7 @@ use kato_store::{EmbeddedStore, StoreError};
 use super::entries;
 use crate::ServiceError;
 use crate::files::remove_dir;
-use crate::loss::Loss;
+use crate::loss::DataLoss;
 
 /// Name of the directory of second names, in that of the service.
 const STAGED: &str = "STAGED";
@@ -33,7 +33,7 @@ pub(super) struct Staged {
     pub(super) names: BTreeSet<PathBuf>,
     /// Bytes of all files.
     pub(super) bytes: u64,
-    pub(super) losses: Vec<Loss>,
+    pub(super) losses: Vec<DataLoss>,
     pub(super) foreign: Vec<String>,
 }
 
@@ -68,7 +68,7 @@ impl Staged {
         all.sort();
         for from in all {
             let name = from.file_name().unwrap_or_default();
-            let lost = |file: &Path, reason: String| Loss::NotCopied {
+            let lost = |file: &Path, reason: String| DataLoss::NotCopied {
                 node_id: node_id(&from),
                 path: Path::new(name).join(file),
                 reason,

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use kato_store::conformance::{Lesson, Lessons};
+use kato_store::conformance::{LearnCall, Lessons};
 use kato_store::embedded::EmbeddedOptions;
 use kato_store::{EmbeddedStore, PatternStore, StoreError};
 use serde_json::json;
@@ -90,7 +90,7 @@ fn a_killed_writer_loses_nothing_that_it_reported() {
 fn large(bytes: usize, text: &str) -> Lessons {
     Lessons::new(
         1,
-        vec![Lesson::text(0, &[&text.repeat(bytes / text.len())])],
+        vec![LearnCall::text(0, &[&text.repeat(bytes / text.len())])],
     )
 }
 
