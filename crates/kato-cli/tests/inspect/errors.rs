@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
+use kato_column_reader::crc32;
 use kato_store::EmbeddedStore;
 
 use crate::programs::Workplace;
@@ -249,13 +250,6 @@ fn a_knowledge_base_of_a_newer_format_is_refused_by_name() {
         message.contains("has format version 99, and this version reads 5"),
         "{message}"
     );
-}
-
-fn crc32(bytes: &[u8]) -> u32 {
-    let step = |crc: u32, _| (crc >> 1) ^ (0xedb8_8320 * (crc & 1));
-    !bytes
-        .iter()
-        .fold(!0, |crc, &byte| (0..8).fold(crc ^ u32::from(byte), step))
 }
 
 #[test]

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kato_column_reader::crc32;
 use kato_engine::node::Lesson;
 use kato_engine::{Engine, EngineError, EngineOptions, SessionConfig};
 use kato_model::Event;
 use kato_prediction::disk::{BuildOptions, IndexFileError};
 use kato_store::EmbeddedStore;
 
-use crate::format::crc32;
 use crate::support::{build, engines, events, learning_engines, name, teach};
 
 pub(crate) const TEXTS: [&str; 6] = [

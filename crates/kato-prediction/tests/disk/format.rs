@@ -1,9 +1,9 @@
 //! A reader made from docs/file-format.md alone finds what the knowledge base holds.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use kato_column_reader::{ColumnReader, numbers};
 use kato_model::{Event, PatternName};
 use kato_store::{EmbeddedStore, KnowledgeBase};
 use serde_json::Value;
@@ -168,27 +168,13 @@ fn sorted<T: Ord>(things: impl IntoIterator<Item = T>) -> Vec<T> {
 
 /// Reads an index and compares all checksums.
 fn read(dir: &Path) -> Vec<Node> {
-    let text = fs::read_to_string(dir.join("INDEX")).unwrap();
-    let (body, trailer) = text.trim_end().rsplit_once('\n').unwrap();
-    assert_eq!(trailer, format!("crc32 {:08x}", crc32(body.as_bytes())));
-    let header: Value = serde_json::from_str(body).unwrap();
-    assert_eq!(header["format_version"], 6);
-    assert_eq!(
-        PathBuf::from(header["content"].as_str().unwrap()),
-        dir.file_name().unwrap()
-    );
-    let checksums = fs::read(dir.join("CHECKSUMS")).unwrap();
-    assert_eq!(header["checksums_crc32"], crc32(&checksums));
-    let mut checksums = numbers(&checksums, 4).into_iter();
+    let mut reader = ColumnReader::open(dir, "INDEX", 6);
+    let header = reader.header.clone();
     let mut nodes = Vec::new();
     for (node_idx, node) in header["nodes"].as_array().unwrap().iter().enumerate() {
         let mut columns = BTreeMap::new();
         for (name, bytes) in COLUMNS.iter().zip(node["column_bytes"].as_array().unwrap()) {
-            let column = fs::read(dir.join(format!("{node_idx}.{name}"))).unwrap();
-            assert_eq!(bytes.as_u64().unwrap(), column.len() as u64);
-            for block in column.chunks(4096) {
-                assert_eq!(checksums.next(), Some(u64::from(crc32(block))));
-            }
+            let column = reader.column(&format!("{node_idx}.{name}"), bytes);
             columns.insert(*name, column);
         }
         nodes.push(Node {
@@ -196,7 +182,7 @@ fn read(dir: &Path) -> Vec<Node> {
             columns,
         });
     }
-    assert_eq!(checksums.next(), None);
+    reader.end();
     nodes
 }
 
@@ -534,30 +520,4 @@ fn shortest_of(length: usize) -> usize {
 fn part(ends: &Value) -> std::ops::Range<usize> {
     let end = |idx: usize| ends[idx].as_u64().unwrap() as usize;
     end(0)..end(1)
-}
-
-fn numbers(bytes: &[u8], width: usize) -> Vec<u64> {
-    let number = |bytes: &[u8]| {
-        bytes
-            .iter()
-            .rev()
-            .fold(0, |n, &byte| n << 8 | u64::from(byte))
-    };
-    bytes.chunks(width).map(number).collect()
-}
-
-/// Returns the CRC-32 of zlib.
-pub(crate) fn crc32(bytes: &[u8]) -> u32 {
-    let mut crc = u32::MAX;
-    for &byte in bytes {
-        crc ^= u32::from(byte);
-        for _ in 0..8 {
-            crc = if crc & 1 == 1 {
-                crc >> 1 ^ 0xEDB8_8320
-            } else {
-                crc >> 1
-            };
-        }
-    }
-    !crc
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kato_column_reader::crc32;
 use kato_engine::Engine;
 use kato_engine::node::Lesson;
 use kato_model::PatternName;
@@ -12,7 +13,6 @@ use kato_store::embedded::EmbeddedOptions;
 use kato_store::{EmbeddedStore, PatternStore};
 
 use crate::damage::check;
-use crate::format::crc32;
 use crate::support::{engines, events, teach_indexed};
 
 /// Patterns of two units.

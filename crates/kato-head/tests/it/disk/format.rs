@@ -2,9 +2,10 @@
 
 mod columns;
 
+use kato_column_reader::numbers;
 use kato_head::{Head, HeadOptions, SymbolId};
 
-use self::columns::{Counts, numbers};
+use self::columns::Counts;
 use super::{Kb, learn, levels};
 
 /// An n-gram with its number of occurrences and of symbols to the left.

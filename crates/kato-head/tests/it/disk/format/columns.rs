@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use kato_column_reader::{ColumnReader, numbers};
 use serde_json::Value;
 
 /// The columns of counts.
@@ -15,29 +16,14 @@ pub(super) struct Counts {
 impl Counts {
     /// Reads counts and compares all checksums.
     pub(super) fn read(dir: &Path) -> Self {
-        let text = fs::read_to_string(dir.join("HEAD")).unwrap();
-        let (body, trailer) = text.trim_end().rsplit_once('\n').unwrap();
-        assert_eq!(trailer, format!("crc32 {:08x}", crc32(body.as_bytes())));
-        let header: Value = serde_json::from_str(body).unwrap();
-        assert_eq!(header["format_version"], 5);
-        assert_eq!(
-            header["content"].as_str(),
-            dir.file_name().unwrap().to_str()
-        );
-        let checksums = fs::read(dir.join("CHECKSUMS")).unwrap();
-        assert_eq!(header["checksums_crc32"], crc32(&checksums));
-        let mut checksums = numbers(&checksums, 4).into_iter();
+        let mut reader = ColumnReader::open(dir, "HEAD", 5);
+        let header = reader.header.clone();
         let mut columns = BTreeMap::new();
         for column in header["columns"].as_array().unwrap() {
             let name = column[0].as_str().unwrap();
-            let bytes = fs::read(dir.join(name)).unwrap();
-            assert_eq!(column[1].as_u64(), Some(bytes.len() as u64));
-            for block in bytes.chunks(4096) {
-                assert_eq!(checksums.next(), Some(u64::from(crc32(block))));
-            }
-            columns.insert(name.to_owned(), bytes);
+            columns.insert(name.to_owned(), reader.column(name, &column[1]));
         }
-        assert_eq!(checksums.next(), None);
+        reader.end();
         let files = fs::read_dir(dir).unwrap().count();
         assert_eq!(files, columns.len() + 2);
         Self { header, columns }
@@ -159,30 +145,4 @@ impl Counts {
         assert!(starts.drain(len + 1..).all(|rest| rest == end));
         starts
     }
-}
-
-pub(super) fn numbers(bytes: &[u8], width: usize) -> Vec<u64> {
-    let number = |bytes: &[u8]| {
-        bytes
-            .iter()
-            .rev()
-            .fold(0, |n, &byte| n << 8 | u64::from(byte))
-    };
-    bytes.chunks(width).map(number).collect()
-}
-
-/// Returns the CRC-32 of zlib.
-fn crc32(bytes: &[u8]) -> u32 {
-    let mut crc = u32::MAX;
-    for &byte in bytes {
-        crc ^= u32::from(byte);
-        for _ in 0..8 {
-            crc = if crc & 1 == 1 {
-                crc >> 1 ^ 0xEDB8_8320
-            } else {
-                crc >> 1
-            };
-        }
-    }
-    !crc
 }
