@@ -27,6 +27,34 @@ pub struct Event {
 }
 
 impl Event {
+    /// Returns the symbols of each event of a pattern, given how many each has; `None` is one each.
+    ///
+    /// Lengths that ask for more symbols than there are make an event of those that are left, and empty ones.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kato_model::Event;
+    ///
+    /// let split = |lengths| Event::split(&["a", "b", "c"], lengths).collect::<Vec<_>>();
+    /// assert_eq!(split(Some(&[2, 1])), [&["a", "b"][..], &["c"]]);
+    /// assert_eq!(split(None), [["a"], ["b"], ["c"]]);
+    /// ```
+    pub fn split<'a, T>(
+        symbols: &'a [T],
+        lengths: Option<&'a [u32]>,
+    ) -> impl Iterator<Item = &'a [T]> {
+        let n_events = lengths.map_or(symbols.len(), <[u32]>::len);
+        let mut rest = symbols;
+        (0..n_events).map(move |event_idx| {
+            let length = lengths.map_or(1, |lengths| lengths[event_idx] as usize);
+            // Lengths may come from a damaged file: they cannot panic here.
+            let (event, after) = rest.split_at_checked(length).unwrap_or((rest, &[]));
+            rest = after;
+            event
+        })
+    }
+
     /// Creates the event of an observation of strings alone.
     #[must_use]
     pub fn new<I>(strings: I) -> Self

@@ -71,22 +71,8 @@ impl StoredPattern {
 
     /// Returns the symbols of each event, oldest first.
     pub fn symbols_by_event(&self) -> impl Iterator<Item = &[Symbol]> {
-        let mut rest = self.symbols.as_slice();
-        let n_events = self
-            .event_lengths
-            .as_ref()
-            .map_or(self.symbols.len(), |lengths| lengths.len());
-        (0..n_events).map(move |event_idx| {
-            let length = self
-                .event_lengths
-                .as_ref()
-                .map_or(1, |lengths| lengths[event_idx] as usize);
-            // Lengths that do not add up cannot panic here: the events come out wrong, which shows
-            // in the name when the pattern is exported.
-            let (event, after) = rest.split_at_checked(length).unwrap_or((rest, &[]));
-            rest = after;
-            event
-        })
+        // Lengths that do not add up show in the name when the pattern is exported.
+        Event::split(&self.symbols, self.event_lengths.as_deref())
     }
 
     /// Returns the record for an export, after checking that the name is the SHA-1 of the content.

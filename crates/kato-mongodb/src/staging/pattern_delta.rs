@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use kato_model::{AttributeLimits, Attributes, FirstSeen, PatternName, Symbol};
+use kato_model::{AttributeLimits, Attributes, Event, FirstSeen, PatternName, Symbol};
 use kato_store::StoredPattern;
 use serde::{Deserialize, Serialize};
 
@@ -76,22 +76,7 @@ impl PatternDelta {
 
     /// Returns the symbols of each event.
     pub(crate) fn events(&self) -> impl Iterator<Item = &[CompactSymbol]> {
-        let mut rest = self.symbols.as_slice();
-        let n_events = self
-            .event_lengths
-            .as_ref()
-            .map_or(self.symbols.len(), |lengths| lengths.len());
-        (0..n_events).map(move |event_idx| {
-            let length = self
-                .event_lengths
-                .as_ref()
-                .map_or(1, |lengths| lengths[event_idx] as usize);
-            // Lengths are read from blobs: if they ask for more than there is, the last event is
-            // short.
-            let (event, after) = rest.split_at_checked(length).unwrap_or((rest, &[]));
-            rest = after;
-            event
-        })
+        Event::split(&self.symbols, self.event_lengths.as_deref())
     }
 
     /// Returns the bytes of the pattern's document, at most.

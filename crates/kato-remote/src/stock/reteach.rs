@@ -90,15 +90,10 @@ impl Stock {
 
 /// Appends the learn calls that make a pattern what it is.
 fn append(pattern: &StoredPattern, items: &mut Vec<Item>) {
-    let symbols = pattern.symbols.iter().map(ToString::to_string);
-    let events: Vec<Vec<String>> = match &pattern.event_lengths {
-        None => symbols.map(|symbol| vec![symbol]).collect(),
-        Some(lengths) => {
-            let mut symbols = symbols;
-            let event = |length: &u32| symbols.by_ref().take(*length as usize).collect();
-            lengths.iter().map(event).collect()
-        }
-    };
+    let events = pattern.symbols_by_event();
+    let events: Vec<Vec<String>> = events
+        .map(|event| event.iter().map(ToString::to_string).collect())
+        .collect();
     let frequency = usize::try_from(pattern.frequency).unwrap_or(usize::MAX);
     for call in 0..frequency {
         // A learn call brings one value of a key; no key has more values than there were calls.

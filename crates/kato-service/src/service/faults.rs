@@ -7,6 +7,7 @@ use std::path::Path;
 use kato_engine::Observation;
 use kato_engine::node::Lesson;
 use kato_model::Event;
+use tempfile::TempDir;
 
 use super::Service;
 use crate::answer::NewSession;
@@ -34,6 +35,12 @@ fn learn(service: &Service, id: &str, word: &str) -> Result<(), ServiceError> {
     receipt.wait().map(drop)
 }
 
+/// Makes the next write of the journal fail.
+fn inject(service: &Service, fault: Fault) {
+    let journal = service.shared.journal.as_ref().unwrap();
+    journal.tables().inject(fault);
+}
+
 /// Counts how often a word was learned; each batch has it twice.
 fn count(service: &Service, word: &str) -> u64 {
     let symbols = service.symbols("n").unwrap();
@@ -46,6 +53,16 @@ fn count(service: &Service, word: &str) -> u64 {
 )]
 fn is_failed<T>(result: Result<T, ServiceError>) -> bool {
     matches!(result, Err(ServiceError::StorageFailed { .. }))
+}
+
+/// Returns a service that has learned something, and whose next write fails.
+fn learned_before(fault: Fault) -> (TempDir, Service, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let service = open(dir.path());
+    let id = create(&service);
+    learn(&service, &id, "before").unwrap();
+    inject(&service, fault);
+    (dir, service, id)
 }
 
 fn assert_stopped(service: &Service, id: &str) {
@@ -70,17 +87,7 @@ fn assert_stopped(service: &Service, id: &str) {
 #[test]
 fn a_failure_stops_all_writes_and_keeps_what_was_acknowledged() {
     for fault in [Fault::Write, Fault::Sync, Fault::Panic] {
-        let dir = tempfile::tempdir().unwrap();
-        let service = open(dir.path());
-        let id = create(&service);
-        learn(&service, &id, "before").unwrap();
-        service
-            .shared
-            .journal
-            .as_ref()
-            .unwrap()
-            .tables()
-            .inject(fault);
+        let (dir, service, id) = learned_before(fault);
         assert!(is_failed(learn(&service, &id, "during")), "{fault:?}");
         assert_stopped(&service, &id);
         drop(service);
@@ -102,17 +109,7 @@ fn a_failure_stops_all_writes_and_keeps_what_was_acknowledged() {
 #[test]
 fn forgetting_a_node_fails_as_a_whole() {
     for fault in [Fault::Write, Fault::Sync, Fault::Panic] {
-        let dir = tempfile::tempdir().unwrap();
-        let service = open(dir.path());
-        let id = create(&service);
-        learn(&service, &id, "before").unwrap();
-        service
-            .shared
-            .journal
-            .as_ref()
-            .unwrap()
-            .tables()
-            .inject(fault);
+        let (dir, service, id) = learned_before(fault);
         assert!(is_failed(service.clear_all(&id, Some("c"))), "{fault:?}");
         assert_stopped(&service, &id);
         drop(service);
@@ -132,13 +129,7 @@ fn a_fold_after_a_failure_stores_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let service = open(dir.path());
     let id = create(&service);
-    service
-        .shared
-        .journal
-        .as_ref()
-        .unwrap()
-        .tables()
-        .inject(Fault::Write);
+    inject(&service, Fault::Write);
     assert!(is_failed(learn(&service, &id, "lost")));
     // It is in memory, and must not get from there into the store.
     assert_eq!(count(&service, "lost"), 2);
