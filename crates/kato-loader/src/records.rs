@@ -4,6 +4,7 @@ pub(crate) mod csv;
 pub(crate) mod dealt;
 mod json_object;
 pub(crate) mod jsonl;
+mod lines;
 pub(crate) mod own;
 #[cfg(feature = "parquet")]
 pub(crate) mod parquet;

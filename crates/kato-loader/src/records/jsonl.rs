@@ -1,86 +1,63 @@
 //! Reads JSON Lines: one object a line.
 
 use super::json_object::{self, FieldValue};
+use super::lines::Lines;
 use super::python_json::HALF;
 use super::{
     RecordReader, Sink, Step, broken_at, fault_at, invalid_utf8, missing, python_json, require_id,
-    too_large,
 };
 use crate::bad_record::{BadReason, Fault};
-use crate::byte_stream::{BYTE_ORDER_MARK, ByteStream, Line, without_break};
+use crate::byte_stream::{BYTE_ORDER_MARK, ByteStream};
 use crate::cursor::Mark;
 use crate::options::CorpusOptions;
 
 /// The objects of a file of lines.
 pub(crate) struct JsonLinesReader {
-    stream: ByteStream,
-    text_field: String,
-    id_field: Option<String>,
-    limit: usize,
-    /// Lines that begin here or behind are not read.
-    end: u64,
-    /// Where the record last read begins.
-    begin: u64,
-    mark: Mark,
+    lines: Lines,
+    fields: Fields,
+}
+
+/// The fields of an object that are read.
+struct Fields {
+    text: String,
+    id: Option<String>,
 }
 
 impl JsonLinesReader {
     /// Creates a reader of the lines that begin between the mark and `end`.
     pub(crate) fn new(stream: ByteStream, selection: &CorpusOptions, mark: Mark, end: u64) -> Self {
         Self {
-            stream,
-            text_field: selection.text_field.clone(),
-            id_field: selection.id_field.clone(),
-            limit: selection.record_limit(),
-            end,
-            begin: mark.byte_offset,
-            mark,
+            lines: Lines::new(stream, selection, mark, end),
+            fields: Fields {
+                text: selection.text_field.clone(),
+                id: selection.id_field.clone(),
+            },
         }
     }
 
     /// Reads one line; returns `None` for a blank one, which is no record.
     fn read_line(&mut self, sink: &mut Sink<'_>) -> Result<Option<Step>, Fault> {
-        let begin = self.mark;
-        self.begin = begin.byte_offset;
-        if begin.byte_offset >= self.end {
-            return Ok(Some(Step::End));
-        }
-        let step = match self.stream.line(self.limit)? {
-            Line::End => {
-                self.mark.byte_offset = self.stream.offset();
-                return Ok(Some(Step::End));
+        let fields = &self.fields;
+        self.lines.read(|line, begin| {
+            if line.trim_ascii().is_empty() {
+                return None;
             }
-            Line::TooLong => Some(Step::Bad(fault_at(begin, too_large(self.limit)))),
-            Line::Found(len) => {
-                let line = without_break(&self.stream.available()[..len]);
-                let step = if line.trim_ascii().is_empty() {
-                    None
-                } else {
-                    Some(match self.parse(line, sink) {
-                        Ok(()) => Step::Record,
-                        Err(reason) => Step::Bad(fault_at(begin, reason)),
-                    })
-                };
-                self.stream.consume(len);
-                step
-            }
-        };
-        // A blank line is counted, so that record and line number are the same in this format.
-        self.mark = Mark {
-            record: begin.record + 1,
-            line: begin.line + 1,
-            byte_offset: self.stream.offset(),
-        };
-        Ok(step)
+            Some(match fields.parse(line, sink) {
+                Ok(()) => Step::Record,
+                Err(reason) => Step::Bad(fault_at(begin, reason)),
+            })
+        })
     }
+}
 
+impl Fields {
     /// Appends text and id of a line to the sink.
     fn parse(&self, line: &[u8], sink: &mut Sink<'_>) -> Result<(), BadReason> {
         // Files of lines are put together of others, of which each may begin with a mark.
         let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         let line = std::str::from_utf8(line).map_err(invalid_utf8)?;
         let extract = |line: &str, sink: &mut Sink<'_>| {
-            json_object::extract(line, &self.text_field, self.id_field.as_deref(), sink)
+            json_object::extract(line, &self.text, self.id.as_deref(), sink)
         };
         let start = sink.text.len();
         let (text, id) = extract(line, sink)
@@ -100,8 +77,8 @@ impl JsonLinesReader {
                 None => Err(error),
             })
             .map_err(|error| malformed(&error))?;
-        require(text, &self.text_field)?;
-        match &self.id_field {
+        require(text, &self.text)?;
+        match &self.id {
             Some(field) => require(id, field).and_then(|()| require_id(sink, field)),
             None => Ok(()),
         }
@@ -114,21 +91,21 @@ impl RecordReader for JsonLinesReader {
             match self.read_line(sink) {
                 Ok(Some(step)) => return step,
                 Ok(None) => {}
-                Err(fault) => return broken_at(self.mark, fault),
+                Err(fault) => return broken_at(self.lines.mark, fault),
             }
         }
     }
 
     fn mark(&self) -> Mark {
-        self.mark
+        self.lines.mark
     }
 
     fn begins_at(&self) -> u64 {
-        self.begin
+        self.lines.begins_at()
     }
 
     fn raw_bytes(&self) -> u64 {
-        self.stream.raw_bytes()
+        self.lines.stream.raw_bytes()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Reads plain text: a document per file, per line or per paragraph.
 
+use super::lines::Lines;
 use super::{RecordReader, Sink, Step, binary, broken_at, fault_at, invalid_utf8, too_large};
 use crate::bad_record::{Fault, SkippedExtent};
 use crate::byte_stream::{ByteStream, Line, without_break};
@@ -8,14 +9,8 @@ use crate::options::{CorpusOptions, TextUnit};
 
 /// The documents of a plain text.
 pub(crate) struct TextReader {
-    stream: ByteStream,
+    lines: Lines,
     unit: TextUnit,
-    limit: usize,
-    /// Lines that begin here or behind are not read, where a document is a line.
-    end: u64,
-    /// Where the record last read begins.
-    begin: u64,
-    mark: Mark,
     /// Lines of the current paragraph; the buffer is reused.
     paragraph: Vec<u8>,
 }
@@ -24,41 +19,15 @@ impl TextReader {
     /// Creates a reader from the mark on; `end` matters only where a document is a line.
     pub(crate) fn new(stream: ByteStream, selection: &CorpusOptions, mark: Mark, end: u64) -> Self {
         Self {
-            stream,
+            lines: Lines::new(stream, selection, mark, end),
             unit: selection.text_unit,
-            limit: selection.record_limit(),
-            end,
-            begin: mark.byte_offset,
-            mark,
             paragraph: Vec::new(),
         }
     }
 
     /// Reads one line as a document.
     fn read_line(&mut self, sink: &mut Sink<'_>) -> Result<Step, Fault> {
-        let begin = self.mark;
-        self.begin = begin.byte_offset;
-        if begin.byte_offset >= self.end {
-            return Ok(Step::End);
-        }
-        let step = match self.stream.line(self.limit)? {
-            Line::End => {
-                self.mark.byte_offset = self.stream.offset();
-                return Ok(Step::End);
-            }
-            Line::TooLong => Step::Bad(fault_at(begin, too_large(self.limit))),
-            Line::Found(len) => {
-                let step = push(without_break(&self.stream.available()[..len]), sink, begin);
-                self.stream.consume(len);
-                step
-            }
-        };
-        self.mark = Mark {
-            record: begin.record + 1,
-            line: begin.line + 1,
-            byte_offset: self.stream.offset(),
-        };
-        Ok(step)
+        self.lines.read(|line, begin| push(line, sink, begin))
     }
 
     /// Reads the lines up to the next blank one as a document.
@@ -68,20 +37,20 @@ impl TextReader {
         let mut oversized = false;
         loop {
             let line_at = self.position();
-            let found = self.stream.line(self.limit)?;
+            let found = self.lines.stream.line(self.lines.limit)?;
             if let Line::Found(len) = found {
-                let line = &self.stream.available()[..len];
+                let line = &self.lines.stream.available()[..len];
                 let blank = is_blank(line);
                 if !blank {
                     // Read to its end all the same, without keeping it: only the next blank line
                     // says where the next paragraph begins.
-                    oversized |= self.paragraph.len() + len > self.limit;
+                    oversized |= self.paragraph.len() + len > self.lines.limit;
                     if !oversized {
                         self.paragraph.extend_from_slice(line);
                     }
                 }
-                self.stream.consume(len);
-                self.mark.line += 1;
+                self.lines.stream.consume(len);
+                self.lines.mark.line += 1;
                 match (blank, begin) {
                     // Blank lines in front of a paragraph belong to none: it begins at its first
                     // line.
@@ -91,21 +60,21 @@ impl TextReader {
                 }
             } else if matches!(found, Line::TooLong) {
                 oversized = true;
-                self.mark.line += 1;
+                self.lines.mark.line += 1;
                 begin = begin.or(Some(line_at));
             } else {
                 break;
             }
         }
-        self.mark.byte_offset = self.stream.offset();
+        self.lines.mark.byte_offset = self.lines.stream.offset();
         // Only blank lines were left, if anything. The mark lies behind them, at the end of the
         // file.
         let Some(begin) = begin else {
             return Ok(Step::End);
         };
-        self.mark.record += 1;
+        self.lines.mark.record += 1;
         Ok(if oversized {
-            Step::Bad(fault_at(begin, too_large(self.limit)))
+            Step::Bad(fault_at(begin, too_large(self.lines.limit)))
         } else {
             push(without_break(&self.paragraph), sink, begin)
         })
@@ -113,29 +82,29 @@ impl TextReader {
 
     /// Reads the whole file as a document.
     fn read_file(&mut self, sink: &mut Sink<'_>) -> Result<Step, Fault> {
-        if self.mark.record > 0 {
+        if self.lines.mark.record > 0 {
             return Ok(Step::End);
         }
         loop {
             // Checked before more is read, so that a file beyond the limit is never held in memory.
-            if self.stream.available().len() > self.limit {
-                let mut fault = fault_at(self.mark, too_large(self.limit));
+            if self.lines.stream.available().len() > self.lines.limit {
+                let mut fault = fault_at(self.lines.mark, too_large(self.lines.limit));
                 fault.lost = SkippedExtent::RestOfFile;
                 return Ok(Step::Broken(fault));
             }
-            if !self.stream.fill()? {
+            if !self.lines.stream.fill()? {
                 break;
             }
         }
-        let content = self.stream.available();
+        let content = self.lines.stream.available();
         let len = content.len();
         let lines = memchr::memchr_iter(b'\n', content).count() as u64;
-        let step = push(content, sink, self.mark);
-        self.stream.consume(len);
-        self.mark = Mark {
+        let step = push(content, sink, self.lines.mark);
+        self.lines.stream.consume(len);
+        self.lines.mark = Mark {
             record: 1,
             line: lines,
-            byte_offset: self.stream.offset(),
+            byte_offset: self.lines.stream.offset(),
         };
         Ok(step)
     }
@@ -143,8 +112,8 @@ impl TextReader {
     /// Returns the mark, with the offset of the line about to be read.
     fn position(&self) -> Mark {
         Mark {
-            byte_offset: self.stream.offset(),
-            ..self.mark
+            byte_offset: self.lines.stream.offset(),
+            ..self.lines.mark
         }
     }
 }
@@ -156,19 +125,19 @@ impl RecordReader for TextReader {
             TextUnit::Line => self.read_line(sink),
             TextUnit::Paragraphs => self.read_paragraph(sink),
         };
-        step.unwrap_or_else(|fault| broken_at(self.mark, fault))
+        step.unwrap_or_else(|fault| broken_at(self.lines.mark, fault))
     }
 
     fn mark(&self) -> Mark {
-        self.mark
+        self.lines.mark
     }
 
     fn begins_at(&self) -> u64 {
-        self.begin
+        self.lines.begins_at()
     }
 
     fn raw_bytes(&self) -> u64 {
-        self.stream.raw_bytes()
+        self.lines.stream.raw_bytes()
     }
 }
 
