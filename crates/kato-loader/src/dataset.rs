@@ -229,6 +229,21 @@ impl Dataset {
         Ok(Some(rows))
     }
 
+    /// Returns the number of records where the files state it, or where the ends of lines do in at most so many
+    /// bytes; an error with the number of the file.
+    pub(crate) fn count_records(&self, most_bytes: u64) -> Result<Option<u64>, (usize, Fault)> {
+        let Corpus { files, selection } = &self.corpus;
+        let (mut records, mut may_read) = (0_u64, most_bytes);
+        for (at, file) in files.iter().enumerate() {
+            let counted = file.count_records(selection, &mut may_read);
+            match counted.map_err(|fault| (at, fault))? {
+                Some(counted) => records = records.saturating_add(counted),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(records))
+    }
+
     /// Refuses a position that does not exist.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! One file of a corpus: where its bytes come from, the parts that it is cut into, and its records.
 
+mod count;
 mod records;
 
 use std::fmt;

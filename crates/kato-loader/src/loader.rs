@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::bad_record::{BadReason, BadRecord, Fault, SkippedExtent};
 use crate::batch::DocumentBatch;
 use crate::cursor::{Cursor, RecordCounts, RecordKey};
-use crate::dataset::{Draw, ReadOptions, RecordLocation};
+use crate::dataset::{Dataset, Draw, ReadOptions, RecordLocation};
 use crate::document::{Document, DocumentId};
 use crate::error::LoadError;
 use crate::identity::CorpusIdentity;
@@ -277,18 +277,50 @@ impl StreamingDatasetLoader {
     ///
     /// [`LoadError::BadRecord`] when a footer cannot be read.
     pub fn count_rows(&self) -> Result<Option<u64>, LoadError> {
-        let mut rows = Some(0_u64);
+        self.counted(Dataset::count_rows)
+    }
+
+    /// Returns the number of records where the files state it, or where it takes at most so many bytes of them to
+    /// count the ends of their lines, and `None` where only decoding them would tell.
+    ///
+    /// Parquet states it, and a text file that is one document. Lines are counted in files that are not
+    /// compressed, of JSON Lines and of text that is read by line.
+    ///
+    /// ```
+    /// use kato_loader::StreamingDatasetLoader;
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let path = folder.path().join("tales.jsonl");
+    /// std::fs::write(&path, "{\"text\": \"one\"}\n{\"text\": \"another\"}")?;
+    /// let loader = StreamingDatasetLoader::builder().with_input(&path).build()?;
+    /// assert_eq!(loader.count_records(1_000)?, Some(2));
+    /// assert_eq!(loader.count_records(10)?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError::BadRecord`] when a file cannot be read.
+    pub fn count_records(&self, most_bytes: u64) -> Result<Option<u64>, LoadError> {
+        self.counted(|dataset| dataset.count_records(most_bytes))
+    }
+
+    /// Returns the sum over the parts of the mixture, where all tell it.
+    fn counted(
+        &self,
+        count: impl Fn(&Dataset) -> Result<Option<u64>, (usize, Fault)>,
+    ) -> Result<Option<u64>, LoadError> {
+        let mut records = Some(0_u64);
         for part in self.mixture.parts() {
-            let counted = part.dataset.count_rows();
-            let counted = counted.map_err(|(file, fault)| {
+            let counted = count(&part.dataset).map_err(|(file, fault)| {
                 let (record, cause) = fault.into_record(&part.dataset.corpus.files[file].name);
                 LoadError::bad_record(record, cause)
             })?;
-            rows = rows
+            records = records
                 .zip(counted)
                 .map(|(all, more)| all.saturating_add(more));
         }
-        Ok(rows)
+        Ok(records)
     }
 
     /// Returns a function that ends reading, from any thread: what waits for a network, a pipe or

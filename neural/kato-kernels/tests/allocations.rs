@@ -1,4 +1,5 @@
-//! Checks that nothing is allocated once buffers have grown to their size.
+//! Checks that nothing is allocated once buffers have grown to their size. It runs without the runner of tests: that one
+//! waits on a thread of its own, which allocates when it begins to wait, however late the system lets it.
 
 use kato_kernels::{
     Cell, DecoderGradients, DecoderInput, Draw, EncoderGradients, EncoderInput, EncoderUpstream,
@@ -82,8 +83,11 @@ fn step(
     encoder.backward(upstream, &mut all)
 }
 
-#[test]
-fn nothing_is_allocated_after_the_first_steps() {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    nothing_is_allocated_after_the_first_steps()
+}
+
+fn nothing_is_allocated_after_the_first_steps() -> Result<(), Box<dyn std::error::Error>> {
     let input = vec![0.1; ROWS * INPUTS];
     let recurrent = vec![0.1; ROWS * HIDDEN];
     let bias = vec![0.1; ROWS];
@@ -108,7 +112,7 @@ fn nothing_is_allocated_after_the_first_steps() {
         .chunks_exact_mut(4)
         .map(|sums| {
             let [input, recurrent, input_bias, recurrent_bias] = sums else {
-                panic!("four")
+                unreachable!("chunks of four")
             };
             LayerGradients {
                 input,
@@ -122,7 +126,7 @@ fn nothing_is_allocated_after_the_first_steps() {
     let sizes = [wide, STATES, STATES, wide, STATES, STATES];
     let more = [INPUTS * HIDDEN, INPUTS * HIDDEN, 2 * INPUTS];
     let mut sizes = sizes.into_iter().chain(more);
-    let mut buffers = [0; 9].map(|_| vec![0.1; sizes.next().unwrap()]);
+    let mut buffers = [0; 9].map(|_| vec![0.1; sizes.next().unwrap_or_default()]);
     for precision in [Precision::F32, Precision::Bf16] {
         for n_threads in [1, 2] {
             let options = RecurrentOptions::new(Cell::Lstm, INPUTS, HIDDEN)
@@ -130,12 +134,13 @@ fn nothing_is_allocated_after_the_first_steps() {
                 .with_dropout(0.2)
                 .with_output_dropout(0.2)
                 .with_precision(precision);
-            let mut encoder = RecurrentEncoder::new(options).unwrap();
-            let mut decoder = RecurrentDecoder::new(options).unwrap();
+            let mut encoder = RecurrentEncoder::new(options)?;
+            let mut decoder = RecurrentDecoder::new(options)?;
             let pool = rayon::ThreadPoolBuilder::new()
                 .num_threads(n_threads)
-                .build()
-                .unwrap();
+                .build()?;
+            // A thread allocates when it begins and first looks for work; on a busy machine that may be steps later.
+            pool.broadcast(|_| ());
             let grown = pool.install(|| {
                 let mut grown = Vec::with_capacity(30);
                 for number in 0..30 {
@@ -143,20 +148,18 @@ fn nothing_is_allocated_after_the_first_steps() {
                     ALLOCATOR.reset_peak_usage();
                     let draw = Draw::new(1, number);
                     let nets = (&mut encoder, &mut decoder);
-                    step(nets, &weights, &mut gradients, &mut buffers, draw).unwrap();
+                    step(nets, &weights, &mut gradients, &mut buffers, draw)?;
                     grown.push(ALLOCATOR.peak_usage() - before);
                 }
-                grown
-            });
+                Ok::<_, Error>(grown)
+            })?;
             assert!(grown[0] > 0, "the count works");
-            let settled = &grown[10..];
-            // Queues between threads take a block now and then, when one waits long for the other, and so does the
-            // thread that runs the tests. What a step of ours took would be taken by every step.
-            let n_quiet = settled.iter().filter(|bytes| **bytes == 0).count();
-            assert!(
-                n_quiet > 10,
+            assert_eq!(
+                grown[10..],
+                [0; 20],
                 "{n_threads} threads, {precision:?}: {grown:?}"
             );
         }
     }
+    Ok(())
 }

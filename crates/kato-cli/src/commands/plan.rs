@@ -260,7 +260,7 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
         // However far away: the interval says so.
         .with_force(true)
         .build()?;
-    let stored = of_text(&estimator, target.text_bytes)?;
+    let stored = estimator.estimate(drawn.to_store(args, target.text_bytes))?;
     let beyond_look = beyond(stored.extrapolation);
     let patterns = stored.total_patterns.interval().widened(beyond_look);
     let disk = match is_embedded {
@@ -269,11 +269,6 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
     };
     let disk = disk.widened(beyond_look);
     let time = TimeLaw::fit(&measured)?;
-    // A server merges nothing, and does not tell how much room it has.
-    let limits = match is_embedded {
-        true => limits_here(args, &time, &target, disk, workers)?,
-        false => Vec::new(),
-    };
     let run = Run {
         disk,
         patterns,
@@ -289,6 +284,11 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
         },
         memory,
         workers,
+    };
+    // A server merges nothing, and does not tell how much room it has.
+    let limits = match is_embedded {
+        true => limits_here(args, &time, &target, &run)?,
+        false => Vec::new(),
     };
     let forecast = forecast(args, &time, &target, &run)?;
     let forecast = args.foretell.foretell(forecast, Some(&facts))?;
@@ -324,8 +324,8 @@ struct Drawn {
     repeats: usize,
     /// What the run is known by.
     facts: RunFacts,
-    /// Bytes of text of the whole corpus; `None` where its files do not tell.
-    whole_text: Option<f64>,
+    /// The size of the whole corpus; `None` where its files do not tell.
+    whole: Option<kato_estimator::Target>,
 }
 
 impl Drawn {
@@ -374,12 +374,14 @@ impl Drawn {
         let identity = of_stdin.as_ref().unwrap_or(&looked.identity);
         let configuration = RunConfiguration::from_learner(learner);
         let facts = RunFacts::new(&configuration, identity, sources, args.memory());
-        let of_corpus = looked.size.and_then(|size| size.text_bytes);
-        let of_corpus = of_corpus.filter(|_| !is_stdin).map(|bytes| bytes as f64);
+        let documents = corpus.n_documents() as u64;
         Ok(Self {
-            whole_text: match corpus.is_whole {
-                true => Some(corpus.total_bytes() as f64),
-                false => of_corpus,
+            whole: match corpus.is_whole {
+                true => Some(
+                    kato_estimator::Target::samples(documents)
+                        .with_text_bytes(corpus.total_bytes()),
+                ),
+                false => looked.size.filter(|_| !is_stdin),
             },
             corpus,
             looked,
@@ -395,8 +397,20 @@ impl Drawn {
         RunFacts {
             backend: backend(args).kind(),
             is_part: args.source.reads_a_part(),
-            ..facts.scaled(self.whole_text.map(|whole| target.text_bytes / whole))
+            ..facts.scaled(self.whole_text().map(|whole| target.text_bytes / whole))
         }
+    }
+
+    /// Returns the bytes of text of the whole corpus.
+    fn whole_text(&self) -> Option<f64> {
+        Some(self.whole?.text_bytes? as f64)
+    }
+
+    /// Returns the size of what the run stores: of a whole corpus with its documents, where it tells them.
+    fn to_store(&self, args: &Args, text_bytes: f64) -> kato_estimator::Target {
+        let is_all = args.target.is_none() && args.samples.is_none();
+        let whole = self.whole.filter(|whole| is_all && whole.text_bytes.is_some());
+        whole.unwrap_or_else(|| kato_estimator::Target::text_bytes(text_bytes as u64))
     }
 }
 
@@ -457,16 +471,14 @@ fn engine(args: &Args, workers: u64, is_embedded: bool, measured: &[Measured]) -
     StorageEngine::Embedded(layout)
 }
 
-/// Returns what changes on this machine as the run grows.
-fn limits_here(
-    args: &Args,
-    time: &TimeLaw,
-    target: &Target,
-    disk: Interval,
-    workers: u64,
-) -> Result<Vec<Limit>> {
-    let a_second = disk.value / time.seconds(target.size())?.value;
-    Ok(limits(args.memory(), workers, a_second, free_disk(args)))
+/// Returns what changes on this machine as the run grows, by the bytes of its store.
+fn limits_here(args: &Args, time: &TimeLaw, target: &Target, run: &Run) -> Result<Vec<Limit>> {
+    let stored = run.disk.value;
+    let a_second = stored / time.seconds(target.size())?.value;
+    // A full disk holds what lies beside the store, too.
+    let share = stored / run.disk.plus(run.beside.bytes()).value.max(1.0);
+    let free = free_disk(args).map(|free| (free as f64 * share) as u64);
+    Ok(limits(args.memory(), run.workers, a_second, free))
 }
 
 /// Returns the bytes of a run into a server, by what it took for the pilots; adds the upserts of the run
@@ -652,10 +664,13 @@ fn target(args: &Args, drawn: &Drawn) -> Result<Target> {
     let corpus = &drawn.corpus;
     let a_document = corpus.total_bytes() as f64 / corpus.n_documents() as f64;
     let size = args.target.map(|size| size.0 as f64);
-    let target = match (size.or(drawn.whole_text), args.samples) {
+    let target = match (size.or(drawn.whole_text()), args.samples) {
         (Some(text_bytes), None) => Target {
             text_bytes,
-            samples: (text_bytes / a_document).ceil(),
+            samples: match drawn.to_store(args, text_bytes).samples {
+                Some(documents) => documents as f64,
+                None => (text_bytes / a_document).ceil(),
+            },
             upserts: None,
         },
         (_, Some(samples)) => Target {

@@ -73,12 +73,12 @@ use crate::{notice, program};
 /// bad_records, failures, retries, stalls and worker_restarts; tokens, dropped and left_out_share; levels;
 /// complete, and how it ended; total_time_seconds, tokens_per_sec, rate_samples_per_sec, stage_seconds,
 /// and starved_share, the part of the time that learning waited for documents; num_workers and
-/// distribution; disk_bytes, and peak_memory_bytes of this process; server, of a run into one; where they
-/// were asked for, profile, what bounds the run, recorded, the id in the history, and occurrences, as `kato
-/// index` tells them; forecast, where there was one: made_by, and value, low, high,
-/// error and covered of every quantity; index, where
-/// one was written, with patterns, bytes and seconds, and head, where its counts were. Progress goes to
-/// standard error.
+/// distribution; disk_bytes; peak_memory_bytes of this process, and learning_peak_memory_bytes, as it was
+/// when all was learned; server, of a run into one; where they were asked for, profile, what bounds the run,
+/// recorded, the id in the history, and occurrences, as `kato index` tells them; forecast, where there was
+/// one: made_by, and value, low, high, error and covered of every quantity; index, where one was written,
+/// with patterns, bytes, seconds and peak_memory_bytes until then, and head, where its counts were. Progress
+/// goes to standard error.
 ///
 /// What was interrupted (exit code 130) is ready to be resumed. A stop takes 5 seconds at most: work
 /// that is not done by then, such as requests to a slow server, is left to --resume.
@@ -270,13 +270,14 @@ fn run(args: &Args) -> Result<ExitCode> {
     };
     // Also of a part of the corpus, where no more was asked for.
     let (mut index, mut head, mut occurrences) = (Ok(None), Ok(None), Ok(None));
-    let mut peak_bytes = kato_probe::process::peak_bytes();
+    let learning_peak_bytes = kato_probe::process::peak_bytes();
+    let mut index_peak_bytes = learning_peak_bytes;
     if !is_interrupted() {
         let options = index_options(args, &report, cancel_index.clone());
         let head_options = head_options(options.sort_bytes, cancel_index.clone());
         index = args.destination.index(&run, options);
         // Forecasts of memory go so far: not to the counts of the head and the occurrences.
-        peak_bytes = kato_probe::process::peak_bytes();
+        index_peak_bytes = kato_probe::process::peak_bytes();
         head = args.destination.head(&run, &head_options);
         occurrences = args.destination.occurrences(&run, &cancel_index);
     }
@@ -285,7 +286,7 @@ fn run(args: &Args) -> Result<ExitCode> {
         .as_mut()
         .map(|recorder| {
             let teaching = forecast.as_ref().filter(|_| !is_of_another);
-            recorder.record(&facts, teaching, &report, peak_bytes, note)
+            recorder.record(&facts, teaching, &report, index_peak_bytes, note)
         })
         .transpose()?;
     // A forecast is of a whole run in one session.
@@ -296,7 +297,8 @@ fn run(args: &Args) -> Result<ExitCode> {
         ignored,
         forecast: forecast.filter(|_| is_whole),
         profile,
-        peak_bytes,
+        learning_peak_bytes,
+        index_peak_bytes,
         index: index.as_ref().ok().and_then(Option::as_ref),
         head: head.as_ref().ok().and_then(Option::as_ref),
         occurrences: occurrences.as_ref().ok().and_then(Option::as_ref),

@@ -19,6 +19,10 @@ use crate::source::SourceArgs;
 /// order of the run, on which the bytes of its store depend.
 const SMALL: u64 = 16 << 20;
 
+/// Bytes of files of which the lines are counted: that takes less than a second. Of more, so many documents are
+/// read that they tell their mean length.
+const COUNTED: u64 = 1 << 30;
+
 /// What is wanted of a corpus.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wish {
@@ -112,7 +116,7 @@ fn rest(loader: &StreamingDatasetLoader, sample: &CorpusSample) -> Option<Target
     let bytes = sample.text_bytes as f64 * taken * all / read.max(1.0);
     let size = Target::text_bytes(bytes.round() as u64);
     // With the documents it is known what part of them was drawn, however they differ in length.
-    let rows = loader.count_rows().ok().flatten();
+    let rows = loader.count_records(COUNTED).ok().flatten();
     Some(rows.map_or(size, |rows| {
         let each = loader.counts().documents as f64 / loader.counts().records.max(1) as f64;
         Target::samples((rows as f64 * each).round() as u64).with_text_bytes(bytes.round() as u64)

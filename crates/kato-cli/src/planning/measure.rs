@@ -52,8 +52,10 @@ pub(crate) struct Measured {
     pub(crate) disk_bytes: Option<u64>,
     /// Distinct patterns of all levels.
     pub(crate) patterns: Option<u64>,
-    /// Peak bytes of memory.
+    /// Peak bytes of memory of learning.
     pub(crate) memory_bytes: Option<u64>,
+    /// Peak bytes of memory until the index was written.
+    pub(crate) index_memory_bytes: Option<u64>,
     /// Bytes of the index; `None` where there are too few patterns for one.
     pub(crate) index_bytes: Option<u64>,
     /// Seconds in which it was written, after those of the run.
@@ -99,7 +101,8 @@ impl Measured {
             starved_share: number(&report["starved_share"]).unwrap_or(0.0),
             disk_bytes: report["disk_bytes"].as_u64(),
             patterns: patterns.flatten(),
-            memory_bytes: report["peak_memory_bytes"].as_u64(),
+            memory_bytes: report["learning_peak_memory_bytes"].as_u64(),
+            index_memory_bytes: report["index"]["peak_memory_bytes"].as_u64(),
             index_bytes: report["index"]["bytes"].as_u64(),
             index_seconds: number(&report["index"]["seconds"]),
             head_bytes: report["head"]["bytes"].as_u64(),

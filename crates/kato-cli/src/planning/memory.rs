@@ -28,15 +28,53 @@ const LARGE: f64 = 0.2;
 /// What a run takes of memory, as pilots tell it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct MemoryLaw {
-    /// The peak of the largest pilot, and its text.
-    most: f64,
+    /// Text of the largest pilot.
     text_bytes: f64,
-    /// What a byte of text takes, as far as pilots show.
-    a_byte: f64,
+    /// Peaks of learning, and once the index was written; the latter `None` where no pilot had one.
+    learning: Peak,
+    indexing: Option<Peak>,
     /// Memory for what is learned and not yet written.
     budget: f64,
     /// Peak once that is full; `None` where no pilot tells.
     full: Option<f64>,
+}
+
+/// How a peak grows with the text.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Peak {
+    /// That of the largest pilot.
+    most: f64,
+    /// What a byte of text takes, as far as pilots show.
+    a_byte: f64,
+}
+
+impl Peak {
+    /// Reads the peak from pilots of at most so much text; `None` where they do not tell it.
+    fn of(
+        measured: &[Measured],
+        text_bytes: f64,
+        peak: impl Fn(&Measured) -> Option<u64>,
+    ) -> Option<Self> {
+        let told = |pilot| Some((pilot.text_bytes as f64, peak(pilot)? as f64));
+        let peaks: Vec<(f64, f64)> = measured.iter().filter_map(told).collect();
+        let least = peaks.iter().copied().min_by(|a, b| {
+            let by_text = a.0.total_cmp(&b.0);
+            by_text.then(a.1.total_cmp(&b.1))
+        });
+        let (least_text, least) = least?;
+        let most = peaks.iter().map(|peak| peak.1).fold(0.0, f64::max);
+        Some(Self {
+            most,
+            a_byte: (most - least) / (text_bytes - least_text).max(1.0),
+        })
+    }
+
+    /// Returns the peak of a run with so much more text than the largest pilot, of which it can
+    /// take at most `full`.
+    fn grown(self, more_bytes: f64, full: f64) -> f64 {
+        let grown = self.most + self.a_byte * more_bytes.max(0.0);
+        grown.min(full).max(self.most)
+    }
 }
 
 impl MemoryLaw {
@@ -58,28 +96,20 @@ impl MemoryLaw {
         stop: &StopSignal,
         meter: &mut Meter,
     ) -> Result<Option<Self>> {
-        let peaks = measured.iter().filter_map(|pilot| {
-            let peak = pilot.memory_bytes?;
-            Some((pilot.text_bytes as f64, peak as f64))
-        });
-        let (least, most) = peaks.fold((None::<(f64, f64)>, 0.0_f64), |(least, most), peak| {
-            let is_less = least.is_none_or(|least| peak < least);
-            (if is_less { Some(peak) } else { least }, most.max(peak.1))
-        });
-        let Some((least_text, least)) = least else {
+        let text_bytes = corpus.total_bytes() as f64;
+        let Some(learning) = Peak::of(measured, text_bytes, |pilot| pilot.memory_bytes) else {
             return Ok(None);
         };
-        let between = (corpus.total_bytes() as f64 - least_text).max(1.0);
         let mut law = Self {
-            most,
-            text_bytes: corpus.total_bytes() as f64,
-            a_byte: (most - least) / between,
+            text_bytes,
+            learning,
+            indexing: Peak::of(measured, text_bytes, |pilot| pilot.index_memory_bytes),
             budget: budget as f64,
             full: None,
         };
         let mut part = budget;
         // Pilots of little text may peak below the memory of a program, and no part is below nothing.
-        while part > 0 && FILLS * part as f64 > most - PROGRAM {
+        while part > 0 && FILLS * part as f64 > learning.most - PROGRAM {
             part /= 2;
         }
         if part / 2 >= LEAST && pilots.store == PilotStore::Embedded {
@@ -98,7 +128,7 @@ impl MemoryLaw {
                     let place = corpus.place(&pilots.store)?;
                     let report = corpus.train(&place, corpus.n_documents(), &flags, stop)?;
                     place.remove()?;
-                    peaks.extend(report["peak_memory_bytes"].as_f64());
+                    peaks.extend(report["learning_peak_memory_bytes"].as_f64());
                     done += 1;
                     meter.update(done as u64, Some(all as u64), || {
                         let memory = bytes(budget as f64);
@@ -118,23 +148,26 @@ impl MemoryLaw {
     /// Returns the peak of a run over so much text, and of writing the index of so many patterns in the
     /// end.
     ///
-    /// It grows with the text as in the pilots until the memory for learning is full, and then with the
-    /// index alone, which is sorted in as much.
+    /// Learning takes more with the text, as in the pilots, until the memory for it is full. The index is
+    /// sorted in as much, and takes more with its patterns.
     #[must_use]
     pub(crate) fn at(&self, text_bytes: f64, indexed: Option<f64>) -> Interval {
-        let grown = self.most + self.a_byte * (text_bytes - self.text_bytes).max(0.0);
+        let more_bytes = text_bytes - self.text_bytes;
         let bounds = [0.7, 1.4].map(|times| PROGRAM + times * self.budget);
         let full = self.full.unwrap_or(f64::midpoint(bounds[0], bounds[1]));
         let [fixed, sorting, a_pattern] = INDEXING;
         let indexing = indexed.map_or(0.0, |patterns| {
-            fixed + sorting * self.budget + a_pattern * patterns
+            let full = fixed + sorting * self.budget + a_pattern * patterns;
+            // Where no pilot had an index, it takes as little as learning while there is little of it.
+            let peak = self.indexing.unwrap_or(self.learning);
+            peak.grown(more_bytes, full)
         });
-        let at = |full: f64| grown.min(full.max(indexing)).max(self.most);
+        let at = |full: f64| self.learning.grown(more_bytes, full).max(indexing);
         let [low, high] = match self.full {
             Some(full) => [full; 2],
             None => bounds,
         };
-        let least = self.most.min(at(full));
+        let least = self.learning.most.min(at(full));
         let tenfolds = (text_bytes / self.text_bytes).max(1.0).log10();
         Interval::new(
             at(full),
@@ -150,10 +183,14 @@ mod tests {
 
     #[test]
     fn memory_grows_with_the_text_until_it_is_full_and_then_with_the_index_alone() {
-        let law = MemoryLaw {
+        let learning = Peak {
             most: 125e6,
-            text_bytes: 20e6,
             a_byte: 5.0,
+        };
+        let law = MemoryLaw {
+            text_bytes: 20e6,
+            learning,
+            indexing: None,
             budget: 256e6,
             full: Some(400e6),
         };
@@ -165,6 +202,14 @@ mod tests {
         // Pilots that are so small hold few of the large documents.
         assert!(far.high > 1.2 * full.high);
         assert!(law.at(1e9, Some(1e8)).value > 1.8e9);
+        // What pilots took for their index is no peak of learning.
+        let indexing = Some(Peak {
+            most: 150e6,
+            a_byte: 6.0,
+        });
+        let with_index = MemoryLaw { indexing, ..law };
+        assert_eq!(with_index.at(40e6, None).value, 225e6);
+        assert_eq!(with_index.at(40e6, Some(1e6)).value, 270e6);
         // Where no pilot tells how much it is then, the interval is wider.
         let unknown = MemoryLaw { full: None, ..law }.at(1e9, None);
         assert!(unknown.high - unknown.low > 1.3 * (full.high - full.low));

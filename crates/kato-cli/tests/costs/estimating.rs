@@ -115,6 +115,7 @@ fn all_of_a_corpus_is_counted_where_no_size_is_asked_for() {
     let part = place.json_of("estimate", &part);
     let [all, inferred] = [&estimate, &part].map(|e| e["target"]["text_bytes"].as_f64().unwrap());
     assert!((inferred / all - 1.0).abs() < 0.1, "{inferred} for {all}");
+    assert_eq!(part["target"]["samples"], N_DOCUMENTS, "its lines tell");
     let figure = &part["level_estimates"][0]["distinct_patterns"];
     assert_eq!(figure["method"], "growth");
 }

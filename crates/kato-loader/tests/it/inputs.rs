@@ -418,3 +418,22 @@ fn parquet_is_refused_by_name_and_by_content_where_it_is_not_built_in() {
     );
     assert_eq!(texts(open(&folder.write("e", "PAR"))), ["PAR"]);
 }
+
+#[test]
+fn records_are_counted_by_the_ends_of_lines_and_files_as_far_as_may_be_read() {
+    let folder = Folder::new();
+    let line = "{\"text\": \"one line\"}\n";
+    folder.write("a.jsonl", &line.repeat(3));
+    // The last line has no end.
+    folder.write("b.jsonl", (line.repeat(2) + line.trim_end()).as_str());
+    folder.write("c.txt", "a text of\ntwo lines\n");
+    let count = |unit, most_bytes| {
+        let loader = builder().with_input(folder.path()).with_text_unit(unit);
+        loader.build().unwrap().count_records(most_bytes).unwrap()
+    };
+    assert_eq!(count(TextUnit::File, 1_000), Some(7));
+    assert_eq!(count(TextUnit::Line, 1_000), Some(8));
+    // Where records end, only decoding tells; and more than may be read is not.
+    assert_eq!(count(TextUnit::Paragraphs, 1_000), None);
+    assert_eq!(count(TextUnit::File, 100), None);
+}

@@ -1,9 +1,13 @@
 //! Replicas that are processes: this program once more, beside the one that starts them.
 
+mod place;
+#[cfg(all(test, target_os = "linux"))]
+mod tests;
+
 use std::ffi::OsStr;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{self, BufRead, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, TcpListener};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -12,12 +16,9 @@ use std::time::{Duration, Instant};
 use kato_advice::ErrorClass;
 
 use crate::collective::{CollectiveError, TcpGroup, TcpOptions};
+use place::Place;
 
-/// How long a process looks for the first one, which listens already.
-const STARTING: Duration = Duration::from_secs(120);
-/// How long it waits for the first one's word: while that one judges, or is stopped by its user, the others wait. One
-/// that has ended closes its connections.
-const FIRST: Duration = Duration::from_secs(365 * 24 * 3600);
+pub use place::replica_group;
 
 /// Why replicas could not be run as processes.
 #[derive(Debug, thiserror::Error)]
@@ -151,7 +152,7 @@ impl ReplicaProcesses {
                 // One that could not begin says why; the others would look for this one on and on.
                 let others = match error {
                     CollectiveError::Missing { first, waited, .. } if waited > limit => {
-                        OtherReplicas::Silent(first)
+                        OtherReplicas::Silent(processes.silent_of(first..n).unwrap_or(first))
                     }
                     _ => OtherReplicas::OneGone,
                 };
@@ -192,9 +193,10 @@ impl ReplicaProcesses {
                 Ok(heard) => heard,
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 Err(RecvTimeoutError::Timeout) => {
-                    return running
-                        .first()
-                        .map_or(Ok(()), |&rank| Err(self.silent(rank)));
+                    return match self.silent_of(running) {
+                        Some(rank) => Err(self.silent(rank)),
+                        None => Ok(()),
+                    };
                 }
             };
             running.retain(|&other| other != rank);
@@ -212,6 +214,17 @@ impl ReplicaProcesses {
         }
     }
 
+    /// Returns which of some replicas, all of which have said nothing, is the cause of it: one that is stopped, where the
+    /// system tells of it, since the others may only be slow. Else any is, and it is the first.
+    fn silent_of(&self, ranks: impl IntoIterator<Item = usize>) -> Option<usize> {
+        let mut ranks = ranks.into_iter().peekable();
+        let first = ranks.peek().copied();
+        let process = |rank: usize| self.children.get(rank.wrapping_sub(1)).map(Child::id);
+        ranks
+            .find(|&rank| process(rank).is_some_and(is_stopped))
+            .or(first)
+    }
+
     fn silent(&self, rank: usize) -> ReplicaError {
         ReplicaError::Silent {
             rank,
@@ -221,57 +234,12 @@ impl ReplicaProcesses {
     }
 }
 
-/// Joins the replicas as one of the processes that [`ReplicaProcesses::start`] has started: its place is
-/// on standard input.
-///
-/// # Errors
-///
-/// [`ReplicaError::Start`] where there is none, and [`ReplicaError::Together`].
-pub fn replica_group() -> Result<TcpGroup, ReplicaError> {
-    let mut line = String::new();
-    io::stdin().lock().read_line(&mut line)?;
-    let place = Place::from_line(&line).ok_or_else(|| {
-        let text = "no place on standard input; a training starts such a process itself";
-        io::Error::new(io::ErrorKind::InvalidInput, text)
-    })?;
-    Ok(TcpGroup::join(place.options())?)
-}
-
-/// Where a process belongs, in a line of text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
-    address: SocketAddr,
-    rank: usize,
-    n: usize,
-    key: u64,
-}
-
-impl Place {
-    fn to_line(self) -> String {
-        let Self {
-            address,
-            rank,
-            n,
-            key,
-        } = self;
-        format!("{address} {rank} {n} {key}\n")
-    }
-
-    fn from_line(line: &str) -> Option<Self> {
-        let mut words = line.split_whitespace();
-        Some(Self {
-            address: words.next()?.parse().ok()?,
-            rank: words.next()?.parse().ok()?,
-            n: words.next()?.parse().ok()?,
-            key: words.next()?.parse().ok()?,
-        })
-    }
-
-    const fn options(self) -> TcpOptions {
-        TcpOptions::new(self.address, self.rank, self.n, self.key)
-            .with_timeout(STARTING)
-            .with_exchange_timeout(FIRST)
-    }
+/// Tells whether a process is stopped, by a signal or a debugger; `false` where the system does not tell.
+fn is_stopped(process: u32) -> bool {
+    let facts = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // The state stands behind the program's name, which is in brackets and may hold any letter.
+    let state = facts.rsplit_once(") ").map(|(_, rest)| rest);
+    state.is_some_and(|state| state.starts_with(['T', 't']))
 }
 
 /// Starts one process, and listens to what it says.
@@ -304,21 +272,4 @@ fn start<S: AsRef<OsStr>>(
         let _ = told.send((rank, said));
     });
     Ok(child)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_place_is_read_as_it_was_written() {
-        let place = Place {
-            address: ([127, 0, 0, 1], 4321).into(),
-            rank: 2,
-            n: 3,
-            key: u64::MAX,
-        };
-        assert_eq!(Place::from_line(&place.to_line()), Some(place));
-        assert_eq!(Place::from_line(""), None);
-    }
 }

@@ -29,8 +29,9 @@ pub(super) struct Outcome<'a> {
     /// What was foretold of exactly this.
     pub(super) forecast: Option<Forecast>,
     pub(super) profile: Option<Profile>,
-    /// Peak bytes of memory of what was foretold: of learning and of the index.
-    pub(super) peak_bytes: Option<u64>,
+    /// Peak bytes of memory of learning, and until the index was written: so far forecasts go.
+    pub(super) learning_peak_bytes: Option<u64>,
+    pub(super) index_peak_bytes: Option<u64>,
     pub(super) index: Option<&'a BuildReport>,
     /// What became of the head's counts.
     pub(super) head: Option<&'a WrittenCounts>,
@@ -44,6 +45,7 @@ impl Outcome<'_> {
     pub(super) fn to_json(&self) -> Result<Value> {
         let mut value = destination::to_json(self.run, self.report)?;
         value["peak_memory_bytes"] = kato_probe::process::peak_bytes().into();
+        value["learning_peak_memory_bytes"] = self.learning_peak_bytes.into();
         if let Some(forecast) = &self.forecast {
             value["forecast"] = to_json(forecast, self.taken());
         }
@@ -59,6 +61,7 @@ impl Outcome<'_> {
         }
         if let Some(index) = self.index {
             value["index"] = indexing::to_json(index);
+            value["index"]["peak_memory_bytes"] = self.index_peak_bytes.into();
         }
         if let Some(head) = self.head {
             value["head"] = serde_json::to_value(head)?;
@@ -112,7 +115,7 @@ impl Outcome<'_> {
         Taken {
             seconds: Some(self.report.total_time_seconds),
             disk_bytes: self.report.disk_bytes,
-            memory_bytes: self.peak_bytes,
+            memory_bytes: self.index_peak_bytes,
             index_seconds: self.index.map(|index| index.elapsed.as_secs_f64()),
             index_bytes: self.index.map(|index| index.bytes),
             head_seconds: self.head.map(|head| head.seconds),
