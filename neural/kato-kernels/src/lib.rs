@@ -38,14 +38,13 @@ mod testing;
 mod transformer;
 mod weight_gradient;
 
-pub use activation::ActivationFunction;
 pub use adam::{AdamStep, sum_of_squares};
 pub use attention::{Attention, AttentionForm, AttentionGradients, AttentionInput};
 pub use dropout::Draw;
 pub use error::Error;
 pub use instructions::{InstructionSet, Instructions};
 pub use linear::Linear;
-pub use norm::{ColumnNorm, LayerNorm};
+pub use norm::LayerNorm;
 pub use precision::{Precision, round_to_bf16};
 pub use recurrent::{
     Cell, CrossAttentionWeights, CrossGradients, DecoderGradients, DecoderInput, EncoderGradients,

@@ -1,13 +1,11 @@
-//! Normalises rows (layer norm) or columns (batch norm), forward and backward.
+//! Normalises rows: layer norm, forward and backward.
 
-mod batch;
 #[cfg(test)]
 mod tests;
 
 use crate::error::{Error, check};
 use crate::instructions::Instructions;
 use crate::simd::{self, Kernel};
-pub use batch::ColumnNorm;
 
 /// Layer norm (Ba, Kiros and Hinton, 2016): `(x − mean) / √(variance + ε) · gain + bias` along each
 /// row. It runs on the caller's thread, and backward recomputes mean and variance.

@@ -3,7 +3,7 @@
 use super::super::matrix::Matrix;
 use super::super::options::BlockOptions;
 use super::kept_of;
-use crate::activation::{self, ActivationFunction};
+use crate::activation;
 use crate::recurrent::Pass;
 use crate::rows::{Buffer, grow};
 use crate::simd;
@@ -52,11 +52,7 @@ impl Tape {
         if pass == Pass::Training {
             simd::run(options.instructions, activation::GeluBoth { x, y });
         } else {
-            let activation = ActivationFunction::Gelu;
-            simd::run(
-                options.instructions,
-                activation::Forward { activation, x, y },
-            );
+            simd::run(options.instructions, activation::Gelu { x, y });
         }
     }
 }
