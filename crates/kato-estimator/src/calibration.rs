@@ -197,7 +197,9 @@ impl Calibration {
             // `clamp` has its ends in order.
             let chunk_size = run.hierarchy.chunk_size(level_idx) as f64;
             let below = level_idx.checked_sub(1).and_then(|below| calls.get(below));
-            let implied = below.map_or(chunk_size, |&below| {
+            // No run tells how many symbols its patterns have: at level 0 that is the chunk size, and above the learn
+            // calls of the level below for each of its own.
+            let symbols_per_pattern = below.map_or(chunk_size, |&below| {
                 let calls = level.frequencies.observations().max(1);
                 (below as f64 / calls as f64).clamp(2.0, chunk_size)
             });
@@ -217,7 +219,7 @@ impl Calibration {
                 once_a_document: not_local,
                 holders: None,
                 frequencies: level.frequencies.clone(),
-                symbols_per_pattern: level.symbols_per_pattern.unwrap_or(implied),
+                symbols_per_pattern,
                 spread: None,
                 bytes: level.bytes,
             }

@@ -82,24 +82,6 @@ impl PowerLaw {
         Ok(law)
     }
 
-    /// Fits γ with the `x_min` of 1 to `max_x_min` whose fit lies closest to the data.
-    ///
-    /// # Errors
-    ///
-    /// [`EstimateError::Fit`] when no `x_min` leaves 50 patterns, or two with an `x_min` of 1.
-    pub fn fit_with_x_min(counts: &FrequencyCounts, max_x_min: u64) -> Result<Self, EstimateError> {
-        let mut best = Self::fit(counts, 1)?;
-        // Only frequencies that occur: between two of them the data above x_min are the same.
-        for (x_min, _) in counts.iter().filter(|&(f, _)| f > 1 && f <= max_x_min) {
-            match Self::fit(counts, x_min) {
-                // With few patterns left, any law is near.
-                Ok(law) if law.n_patterns >= 50 && law.distance < best.distance => best = law,
-                Ok(_) | Err(_) => {}
-            }
-        }
-        Ok(best)
-    }
-
     /// Returns the share of patterns of at least this frequency among those of at least `x_min`.
     #[must_use]
     pub fn survival(&self, frequency: u64) -> f64 {

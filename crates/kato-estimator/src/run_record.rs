@@ -42,10 +42,6 @@ pub struct FinishedRun {
 pub struct RunLevel {
     /// Frequencies of its patterns.
     pub frequencies: FrequencyCounts,
-    /// Mean symbols of a distinct pattern. Where unknown, the chunk size at level 0 and the learn
-    /// calls of the level below for each learn call above stand in.
-    #[serde(default)]
-    pub symbols_per_pattern: Option<f64>,
     /// Bytes of the level on the disk.
     #[serde(default)]
     pub bytes: Option<u64>,
@@ -101,7 +97,6 @@ impl RunLevel {
     pub fn new(frequencies: FrequencyCounts) -> Self {
         Self {
             frequencies,
-            symbols_per_pattern: None,
             bytes: None,
         }
     }
@@ -110,13 +105,6 @@ impl RunLevel {
     #[must_use]
     pub fn with_bytes(mut self, bytes: u64) -> Self {
         self.bytes = Some(bytes);
-        self
-    }
-
-    /// Sets the mean symbols of a distinct pattern.
-    #[must_use]
-    pub fn with_symbols_per_pattern(mut self, symbols: f64) -> Self {
-        self.symbols_per_pattern = Some(symbols);
         self
     }
 }

@@ -118,13 +118,6 @@ impl<'h> NextDistribution<'h> {
         outcome.map_or(0.0, of)
     }
 
-    /// Returns the probability that one expert alone gives to a symbol, whatever its weight.
-    #[must_use]
-    pub fn probability_by(&self, expert: Expert, symbol: SymbolId) -> f64 {
-        let outcome = self.head.outcome(Some(symbol));
-        outcome.map_or(0.0, |outcome| self.of_expert(expert, outcome))
-    }
-
     /// Returns the probabilities of everything that can come next.
     #[must_use]
     pub fn distribution(&self) -> Distribution<'h> {

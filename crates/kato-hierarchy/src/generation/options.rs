@@ -100,13 +100,6 @@ impl GenerationOptions {
         self
     }
 
-    /// Sets the metric that scores continuations.
-    #[must_use]
-    pub const fn with_rank(mut self, metric: RankMetric) -> Self {
-        self.rank = metric;
-        self
-    }
-
     /// Sets the only level whose futures are taken.
     #[must_use]
     pub const fn with_level(mut self, level: usize) -> Self {
