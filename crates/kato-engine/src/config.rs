@@ -2,6 +2,7 @@
 
 mod builder;
 mod change;
+mod given;
 mod rules;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use serde_json::{Map, Value};
 
 pub use self::builder::SessionConfigBuilder;
 pub use self::change::SessionConfigChange;
+use self::given::AsGiven;
 
 /// The treatment of the short-term memory after an auto-learn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,7 +62,8 @@ const VECTOR_SEARCH_LIMIT: u64 = 3;
 /// The configuration of one session, as KATO has it.
 ///
 /// Serialises as the flat map of effective values that KATO 3.10.1 answers; `fuzzy_token_threshold`
-/// and `affinity_emotive` are in it only when set, and so are settings that came later. What another
+/// and `affinity_emotive` are in it only when set, and so are settings that came later, and `as_given`: what
+/// was given for some of them where KATO keeps something else. What another
 /// generation answers, [`settings`](Self::settings) returns. In process, create it with
 /// [`builder`](Self::builder), which checks every value; from JSON, with
 /// [`at_creation`](Self::at_creation) and [`update`](Self::update), which check what KATO checks.
@@ -158,6 +161,9 @@ pub struct SessionConfig {
     pub max_candidates_per_stage: u64,
     /// Without effect. Default `true`.
     pub enable_filter_metrics: bool,
+    /// What is answered in place of some of them.
+    #[serde(skip_serializing_if = "AsGiven::is_empty")]
+    as_given: AsGiven,
 }
 
 impl Default for SessionConfig {
@@ -191,6 +197,7 @@ impl Default for SessionConfig {
             bloom_false_positive_rate: 0.01,
             max_candidates_per_stage: 100_000,
             enable_filter_metrics: true,
+            as_given: AsGiven::default(),
         }
     }
 }
@@ -201,10 +208,14 @@ impl SessionConfig {
         SessionConfigBuilder::default()
     }
 
-    /// Returns the effective values that KATO of a generation answers (`session_config`).
+    /// Returns the values that KATO of a generation answers (`session_config`): the effective ones, but as
+    /// they were given where it took something else for them, such as `true` for 1.
     #[must_use]
     pub fn settings(&self, generation: KatoGeneration) -> Map<String, Value> {
-        let value = serde_json::to_value(self.clone().taken_by(generation));
+        let mut taken = self.clone().taken_by(generation);
+        let as_given = taken.still_as_given(generation);
+        taken.as_given = AsGiven::default();
+        let value = serde_json::to_value(taken);
         // It is a struct, so it is an object.
         let Ok(Value::Object(mut settings)) = value else {
             return Map::new();
@@ -219,8 +230,17 @@ impl SessionConfig {
             let returns = self.return_vector_search_results;
             settings.insert("return_vector_search_results".to_owned(), returns.into());
         }
+        settings.extend(as_given);
         settings.retain(|name, _| change::has_setting(name, generation));
         settings
+    }
+
+    /// Returns about how many bytes the settings take beside their own size.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        let names = self.filter_pipeline.iter().map(|name| 48 + name.len());
+        let emotive = self.affinity_emotive.as_ref().map_or(0, String::len);
+        names.sum::<usize>() + emotive + self.as_given.bytes()
     }
 
     /// Returns a stored configuration as a generation takes it: what it would refuse is the default.

@@ -214,6 +214,8 @@ fn wrapped<'j>(check: &mut Check, json: &'j Json, key: &str) -> &'j [(Text, Json
     let entries = check.any_entries(json);
     match field(entries, key) {
         Some(Json::Map(inner)) => inner,
+        // An empty list is an empty map to Python.
+        Some(Json::List(items)) if items.is_empty() => &[],
         // KATO answers 500 here (docs/compatibility.md); this is a refusal in its style.
         Some(other) => {
             check.at(key, |check| check.fault(DICT_TYPE, other));
@@ -234,6 +236,8 @@ fn known_settings(entries: &[(Text, Json)], most: usize) -> Result<Map<String, V
     at_most("bytes of settings", bytes, most)?;
     let setting = |(key, value): &(Text, Json)| {
         let value = match value {
+            // Not a float, which no count may be.
+            Json::Integer(number) => number.to_nearest(),
             // Not null, which stands for a default: what is no number is below every range.
             Json::Float(number) if number.is_nan() => Value::from(f64::MIN),
             Json::Float(number) if number.is_infinite() => Value::from(f64::MAX.copysign(*number)),

@@ -70,8 +70,9 @@ impl Refusal {
         if !generation.checks_all_settings() {
             detail["validation_errors"] = json!(error.messages());
         } else if named.is_empty() {
-            // KATO names the key in its log alone.
-            detail["message"] = Value::from(error.to_string());
+            // As the text says; one line of a request, as every request has one.
+            tracing::info!(%error, "settings refused");
+            detail["message"] = Value::from(failure::UNNAMED_SETTING);
         } else {
             detail["validation_errors"] = json!(named);
         }

@@ -61,12 +61,6 @@ pub(crate) struct LoadedSession {
     pub(crate) node: Arc<LoadedNode>,
 }
 
-/// Returns the bytes of settings beyond the usual.
-fn settings_bytes(config: &SessionConfig) -> usize {
-    let names = config.filter_pipeline.iter().map(|name| 48 + name.len());
-    names.sum::<usize>() + config.affinity_emotive.as_ref().map_or(0, String::len)
-}
-
 impl SessionEntry {
     /// Creates a session at rest, whose memory takes so many bytes in the journal.
     pub(crate) fn new(
@@ -78,7 +72,7 @@ impl SessionEntry {
     ) -> Self {
         let metadata = CompactJson::new(&header.metadata);
         let names = OVERHEAD + 2 * header.node_id.len() + metadata.len();
-        let charge = charges.charge(names + settings_bytes(&header.config) + remembered);
+        let charge = charges.charge(names + header.config.heap_bytes() + remembered);
         Self {
             id,
             node_id: header.node_id,
@@ -190,7 +184,7 @@ impl SessionEntry {
             Phase::Ended => 0,
         };
         let names = OVERHEAD + 2 * self.node_id.len() + self.metadata.len();
-        let settings = body.config().map_or(0, settings_bytes);
+        let settings = body.config().map_or(0, SessionConfig::heap_bytes);
         self.charge.set(names + settings + remembered);
     }
 

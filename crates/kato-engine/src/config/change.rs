@@ -6,9 +6,10 @@ use kato_model::KatoGeneration;
 use kato_prediction::config::RankMetric;
 use serde_json::{Map, Value};
 
+use super::given::{AsGiven, Reading, SORT, refused};
 use super::rules::{
-    Filters, Flag, Integer, MAX, Mode, Named, Number, OptionalNumber, OptionalText, Rule,
-    Threshold, Whole,
+    Count, Filters, Flag, Integer, MAX, Mode, Named, Number, OptionalNumber, OptionalText, Rule,
+    Threshold, Truth, Whole,
 };
 use super::{ConfigError, IndexerType, SessionConfig, StmMode, VectorEventMode};
 
@@ -37,54 +38,55 @@ macro_rules! settings {
                 #[doc = concat!("A value of [`SessionConfig::", stringify!($name), "`].")]
                 pub $name: Option<$type>,
             )*
+            /// What KATO answers in place of some of them.
+            as_given: AsGiven,
         }
 
         impl SessionConfigChange {
-            /// Reads what is set, and checks the ranges that KATO checks then, or all of them.
-            /// Keys that the generation does not know are ignored.
-            fn read(
-                given: &Map<String, Value>,
-                checks_all: bool,
-                generation: KatoGeneration,
-            ) -> Result<Self, ConfigError> {
-                let mut messages = BTreeMap::new();
-                let change = Self {
-                    $($name: given_value(given, stringify!($name), generation).and_then(|value| {
-                        if is_default(value, stringify!($name), generation) {
-                            return Some(SessionConfig::default().$name);
-                        }
-                        let in_range = |read: &_| {
-                            !(checks_all || $checked) || $rule.allows(read, generation)
-                        };
-                        let read = $rule.read(value, generation).filter(in_range);
-                        if read.is_none() {
-                            let message = $rule.message(value, generation);
-                            messages.insert(stringify!($name).to_owned(), message);
-                        }
-                        read
-                    }),)*
+            /// Reads what is set, and checks what KATO checks then. Keys that the generation does not know
+            /// are ignored.
+            fn read(mut reading: Reading<'_>) -> Result<Self, ConfigError> {
+                let default = SessionConfig::default();
+                let mut change = Self {
+                    $($name: reading.setting(stringify!($name), ($rule, $checked), default.$name),)*
+                    as_given: AsGiven::default(),
                 };
-                refused(messages).map(|()| change)
+                change.as_given = reading.finish()?;
+                Ok(change)
             }
         }
 
         /// Returns whether KATO names a setting in its answer when it refuses a value.
         pub(super) fn is_named(name: &str) -> bool {
-            name == "filter_pipeline" || [$((stringify!($name), $checked)),*].contains(&(name, ALWAYS))
+            [SORT, "filter_pipeline"].contains(&name)
+                || [$((stringify!($name), $checked)),*].contains(&(name, ALWAYS))
         }
 
         impl SessionConfig {
-            /// Returns whether there is a setting of this name, in any generation.
+            /// Returns whether a setting of this name is read in any generation. `sort` is, which KATO
+            /// checks and does nothing with.
             #[must_use]
             pub fn has(name: &str) -> bool {
-                [$(stringify!($name)),*].contains(&name)
+                [SORT, $(stringify!($name)),*].contains(&name)
             }
 
             /// Makes a change.
-            pub fn apply(&mut self, change: SessionConfigChange) {
+            pub fn apply(&mut self, mut change: SessionConfigChange) {
                 $(if let Some(value) = change.$name {
                     self.$name = value;
+                    self.as_given.replace(stringify!($name), &mut change.as_given);
                 })*
+            }
+
+            /// Returns what was given for the settings that are still what it counts as.
+            pub(super) fn still_as_given(&self, generation: KatoGeneration) -> Map<String, Value> {
+                let mut given = Map::new();
+                $(if let Some(value) = self.as_given.get(stringify!($name))
+                    && $rule.read(value, generation).as_ref() == Some(&self.$name)
+                {
+                    given.insert(stringify!($name).to_owned(), value.clone());
+                })*
+                given
             }
 
             /// Checks the range of every setting.
@@ -111,7 +113,7 @@ settings! {
     vector_search_limit: u64, Integer(1, 100), ALWAYS;
     return_vector_search_results: bool, Flag, ALWAYS;
     max_predictions: u64, Whole(1, 10_000), ALWAYS;
-    sort_symbols: bool, Flag, ALWAYS;
+    sort_symbols: bool, Truth, AT_CREATION;
     process_predictions: bool, Flag, ALWAYS;
     use_token_matching: bool, Flag, ALWAYS;
     fuzzy_token_threshold: Option<f64>, OptionalNumber(0.0, 1.0), AT_CREATION;
@@ -122,14 +124,14 @@ settings! {
     length_min_ratio: f64, Number(0.0, 1.0), AT_CREATION;
     length_max_ratio: f64, Number(1.0, f64::MAX), AT_CREATION;
     jaccard_threshold: f64, Number(0.0, 1.0), AT_CREATION;
-    jaccard_min_overlap: u64, Whole(1, MAX), AT_CREATION;
+    jaccard_min_overlap: u64, Count(1, MAX), AT_CREATION;
     minhash_threshold: f64, Number(0.0, 1.0), AT_CREATION;
-    minhash_bands: u64, Whole(1, 100), AT_CREATION;
-    minhash_rows: u64, Whole(1, 20), AT_CREATION;
-    minhash_num_hashes: u64, Whole(10, 256), AT_CREATION;
+    minhash_bands: u64, Count(1, 100), AT_CREATION;
+    minhash_rows: u64, Count(1, 20), AT_CREATION;
+    minhash_num_hashes: u64, Count(10, 256), AT_CREATION;
     bloom_false_positive_rate: f64, Number(0.0001, 0.1), AT_CREATION;
-    max_candidates_per_stage: u64, Whole(100, MAX), AT_CREATION;
-    enable_filter_metrics: bool, Flag, AT_CREATION;
+    max_candidates_per_stage: u64, Count(100, MAX), AT_CREATION;
+    enable_filter_metrics: bool, Truth, AT_CREATION;
 }
 
 /// The values of `indexer_type`, in KATO's order.
@@ -146,9 +148,10 @@ impl SessionConfigChange {
     ///
     /// Up to 4.x KATO checks the range of `recall_threshold`, `persistence`, `max_pattern_length`,
     /// `max_predictions`, `indexer_type`, `rank_sort_algo`, and the type of `stm_mode` and of
-    /// booleans; so does this. Of the other settings only the type is checked. From 5.x on all ranges
-    /// are. Unknown keys are ignored, and `use_token_matching` sets `sort_symbols` too, unless that is
-    /// given.
+    /// most booleans; so does this. Of the other settings only the type is checked. From 5.x on all ranges
+    /// are. What KATO does not look at may be anything: `sort_symbols`, `affinity_emotive`,
+    /// `enable_filter_metrics`. Unknown keys are ignored, and `use_token_matching` sets `sort_symbols` too,
+    /// unless that is given.
     ///
     /// # Errors
     ///
@@ -157,7 +160,7 @@ impl SessionConfigChange {
         given: &Map<String, Value>,
         generation: KatoGeneration,
     ) -> Result<Self, ConfigError> {
-        let mut change = Self::read(given, generation.checks_all_settings(), generation)?;
+        let mut change = Self::read(Reading::new(given, generation, false))?;
         // As KATO does when settings are changed.
         change.sort_symbols = change.sort_symbols.or(change.use_token_matching);
         Ok(change)
@@ -173,7 +176,7 @@ impl SessionConfigChange {
         given: &Map<String, Value>,
         generation: KatoGeneration,
     ) -> Result<Self, ConfigError> {
-        let mut change = Self::read(given, true, generation)?;
+        let mut change = Self::read(Reading::new(given, generation, true))?;
         if generation.matching_sets_sorting_at_creation() {
             change.sort_symbols = change.sort_symbols.or(change.use_token_matching);
         }
@@ -216,15 +219,6 @@ impl SessionConfig {
     }
 }
 
-/// Returns the value that is given for a setting, if the generation has that setting.
-fn given_value<'g>(
-    given: &'g Map<String, Value>,
-    name: &str,
-    generation: KatoGeneration,
-) -> Option<&'g Value> {
-    given.get(name).filter(|_| has_setting(name, generation))
-}
-
 /// Returns whether a generation has the setting of a name.
 pub(super) fn has_setting(name: &str, generation: KatoGeneration) -> bool {
     match name {
@@ -233,18 +227,5 @@ pub(super) fn has_setting(name: &str, generation: KatoGeneration) -> bool {
             generation.has_vector_settings()
         }
         _ => true,
-    }
-}
-
-/// Returns whether a value stands for the default: `null`, for settings without a rule of their own.
-fn is_default(value: &Value, name: &str, generation: KatoGeneration) -> bool {
-    value.is_null() && !is_named(name) && generation.checks_all_settings()
-}
-
-/// Fails if there are messages.
-fn refused(messages: BTreeMap<String, String>) -> Result<(), ConfigError> {
-    match messages.is_empty() {
-        true => Ok(()),
-        false => Err(ConfigError { messages }),
     }
 }

@@ -1,10 +1,13 @@
 //! The values that settings may have, by generation, and what is answered to others.
 
+mod numbers;
+
 use kato_model::KatoGeneration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+pub(super) use self::numbers::{Count, Integer, Number, OptionalNumber, Threshold, Whole};
 use super::{FILTERS, StmMode};
 
 /// The upper end of ranges that have none.
@@ -22,124 +25,13 @@ pub(super) trait Rule {
         true
     }
 
+    /// Returns whether KATO answers a value as it was given, whatever it counts as.
+    fn keeps_what_is_given(&self) -> bool {
+        true
+    }
+
     /// Returns what a value must be, in KATO's words where it has any.
     fn message(&self, value: &Value, generation: KatoGeneration) -> String;
-}
-
-/// A whole number in a range. Booleans count as 0 and 1, as in Python.
-pub(super) struct Whole(pub(super) u64, pub(super) u64);
-
-impl Rule for Whole {
-    type Setting = u64;
-
-    fn read(&self, value: &Value, _: KatoGeneration) -> Option<u64> {
-        // Written as an integer in the JSON: KATO refuses 2.0.
-        value.as_bool().map(u64::from).or_else(|| value.as_u64())
-    }
-
-    fn allows(&self, number: &u64, _: KatoGeneration) -> bool {
-        (self.0..=self.1).contains(number)
-    }
-
-    fn message(&self, _: &Value, _: KatoGeneration) -> String {
-        match *self {
-            Self(0, MAX) => "Must be a non-negative integer".to_owned(),
-            Self(min, MAX) => format!("Must be an integer of at least {min}"),
-            Self(min, max) => format!("Must be an integer between {min} and {max}"),
-        }
-    }
-}
-
-/// A number in a range. Booleans count as 0 and 1.
-pub(super) struct Number(pub(super) f64, pub(super) f64);
-
-impl Rule for Number {
-    type Setting = f64;
-
-    fn read(&self, value: &Value, _: KatoGeneration) -> Option<f64> {
-        let flag = value.as_bool().map(|flag| f64::from(u8::from(flag)));
-        flag.or_else(|| value.as_f64())
-    }
-
-    fn allows(&self, number: &f64, _: KatoGeneration) -> bool {
-        (self.0..=self.1).contains(number)
-    }
-
-    fn message(&self, _: &Value, _: KatoGeneration) -> String {
-        match *self {
-            Self(min, f64::MAX) => format!("Must be a number of at least {min:?}"),
-            Self(min, max) => format!("Must be a number between {min:?} and {max:?}"),
-        }
-    }
-}
-
-/// A recall threshold: from 0 to 1, and from 6.x on above 0 and no boolean.
-pub(super) struct Threshold;
-
-impl Rule for Threshold {
-    type Setting = f64;
-
-    fn read(&self, value: &Value, generation: KatoGeneration) -> Option<f64> {
-        match generation.needs_common_symbols() {
-            true => value.as_f64(),
-            false => Number(0.0, 1.0).read(value, generation),
-        }
-    }
-
-    fn allows(&self, threshold: &f64, generation: KatoGeneration) -> bool {
-        (0.0..=1.0).contains(threshold) && !(generation.needs_common_symbols() && *threshold == 0.0)
-    }
-
-    fn message(&self, value: &Value, generation: KatoGeneration) -> String {
-        match generation.needs_common_symbols() {
-            true => "Must be a number greater than 0.0 and at most 1.0. A threshold of 0 accepts every pattern regardless of similarity and is never a useful setting.".to_owned(),
-            false => Number(0.0, 1.0).message(value, generation),
-        }
-    }
-}
-
-/// A whole number in a range, and no boolean.
-pub(super) struct Integer(pub(super) u64, pub(super) u64);
-
-impl Rule for Integer {
-    type Setting = u64;
-
-    fn read(&self, value: &Value, _: KatoGeneration) -> Option<u64> {
-        value.as_u64()
-    }
-
-    fn allows(&self, number: &u64, _: KatoGeneration) -> bool {
-        (self.0..=self.1).contains(number)
-    }
-
-    fn message(&self, value: &Value, generation: KatoGeneration) -> String {
-        Whole(self.0, self.1).message(value, generation)
-    }
-}
-
-/// As [`Number`], or `null` for unset.
-pub(super) struct OptionalNumber(pub(super) f64, pub(super) f64);
-
-impl Rule for OptionalNumber {
-    type Setting = Option<f64>;
-
-    fn read(&self, value: &Value, generation: KatoGeneration) -> Option<Option<f64>> {
-        match value {
-            Value::Null => Some(None),
-            value => Number(self.0, self.1).read(value, generation).map(Some),
-        }
-    }
-
-    fn allows(&self, number: &Option<f64>, generation: KatoGeneration) -> bool {
-        number.is_none_or(|number| Number(self.0, self.1).allows(&number, generation))
-    }
-
-    fn message(&self, value: &Value, generation: KatoGeneration) -> String {
-        format!(
-            "{}, or null",
-            Number(self.0, self.1).message(value, generation)
-        )
-    }
 }
 
 pub(super) struct Flag;
@@ -156,6 +48,28 @@ impl Rule for Flag {
     }
 }
 
+/// Any value, which counts as Python takes it: nothing, zero and what is empty is false.
+pub(super) struct Truth;
+
+impl Rule for Truth {
+    type Setting = bool;
+
+    fn read(&self, value: &Value, _: KatoGeneration) -> Option<bool> {
+        Some(match value {
+            Value::Null => false,
+            Value::Bool(flag) => *flag,
+            Value::Number(number) => number.as_f64() != Some(0.0),
+            Value::String(text) => !text.is_empty(),
+            Value::Array(items) => !items.is_empty(),
+            Value::Object(entries) => !entries.is_empty(),
+        })
+    }
+
+    fn message(&self, _: &Value, _: KatoGeneration) -> String {
+        "Must be true or false".to_owned()
+    }
+}
+
 /// A string; what is not `ROLLING` counts as `CLEAR`.
 pub(super) struct Mode;
 
@@ -168,6 +82,10 @@ impl Rule for Mode {
             "ROLLING" => StmMode::Rolling,
             _ => StmMode::Clear,
         })
+    }
+
+    fn keeps_what_is_given(&self) -> bool {
+        false
     }
 
     fn message(&self, _: &Value, _: KatoGeneration) -> String {
@@ -199,17 +117,18 @@ impl<T: Serialize + DeserializeOwned> Rule for Named<'_, T> {
     }
 }
 
-/// Any string, or `null` for unset.
+/// The name of an emotive, or `null` for unset. KATO does not look at it: what is no text names the emotive
+/// that is written so, and what Python takes for false names none.
 pub(super) struct OptionalText;
 
 impl Rule for OptionalText {
     type Setting = Option<String>;
 
-    fn read(&self, value: &Value, _: KatoGeneration) -> Option<Option<String>> {
-        match value {
-            Value::Null => Some(None),
-            value => value.as_str().map(|text| Some(text.to_owned())),
-        }
+    fn read(&self, value: &Value, generation: KatoGeneration) -> Option<Option<String>> {
+        Some(match value {
+            Value::String(text) => Some(text.clone()),
+            value => Truth.read(value, generation)?.then(|| value.to_string()),
+        })
     }
 
     fn message(&self, _: &Value, _: KatoGeneration) -> String {

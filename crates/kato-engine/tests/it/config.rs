@@ -43,10 +43,9 @@ fn an_update_checks_types_of_every_key() {
     for changes in [
         json!({"filter_pipeline": "length"}),
         json!({"filter_pipeline": [1]}),
-        json!({"affinity_emotive": 1}),
         json!({"minhash_bands": "x"}),
-        json!({"sort_symbols": 1}),
-        json!({"enable_filter_metrics": null}),
+        json!({"sort": 1}),
+        json!({"process_predictions": 1}),
     ] {
         assert!(updated(&changes).is_err(), "{changes}");
     }
@@ -59,6 +58,68 @@ fn null_unsets_what_can_be_unset() {
     let unset = json!({"fuzzy_token_threshold": null, "affinity_emotive": null});
     config.update(unset.as_object().unwrap(), V3_10).unwrap();
     assert_eq!(config, SessionConfig::default());
+}
+
+/// Settings of values that KATO takes for others, and what they count as.
+#[test]
+fn what_counts_as_something_else_is_answered_as_it_was_given() {
+    let given = json!({
+        "max_pattern_length": true, "persistence": true, "max_predictions": true,
+        "fuzzy_token_threshold": true, "jaccard_min_overlap": 2.5, "minhash_rows": true,
+        "sort_symbols": [], "enable_filter_metrics": "x", "affinity_emotive": 7,
+    });
+    for generation in [V3_10, V6] {
+        let object = given.as_object().unwrap();
+        let (config, error) = SessionConfig::at_creation(object, generation);
+        assert_eq!(error, None);
+        let settings = config.settings(generation);
+        for (name, value) in object {
+            assert_eq!(settings[name], *value, "{name}");
+        }
+        assert_eq!((config.max_pattern_length, config.max_predictions), (1, 1));
+        assert_eq!(config.fuzzy_token_threshold, Some(1.0));
+        // Two and a half symbols in common are three.
+        assert_eq!(config.jaccard_min_overlap, 3);
+        assert_eq!(config.affinity_emotive.as_deref(), Some("7"));
+        assert!(!config.sort_symbols && config.enable_filter_metrics);
+        // It is stored, and changes in place, too.
+        let stored = serde_json::from_value::<SessionConfig>(json!(config)).unwrap();
+        assert_eq!(stored.settings(generation), settings);
+        let mut changed = SessionConfig::default();
+        changed.update(object, generation).unwrap();
+        assert_eq!(changed, config);
+    }
+}
+
+#[test]
+fn a_setting_that_is_set_again_is_answered_as_it_is() {
+    let mut config = SessionConfig::default();
+    let mut set = |changes: Value| {
+        config.update(changes.as_object().unwrap(), V6).unwrap();
+        config.clone()
+    };
+    set(json!({"max_predictions": true, "persistence": true, "sort_symbols": "x"}));
+    let mut config = set(json!({"max_predictions": 7, "sort_symbols": null}));
+    config.persistence = 3;
+    let mut expected = SessionConfig::default();
+    (expected.max_predictions, expected.persistence) = (7, 3);
+    assert_eq!(config.settings(V6), expected.settings(V6));
+}
+
+#[test]
+fn what_is_next_to_the_range_of_a_count_is_not_rounded_into_it() {
+    for (name, value) in [
+        ("jaccard_min_overlap", json!(0.5)),
+        ("minhash_bands", json!(100.5)),
+        ("minhash_rows", json!(false)),
+        ("minhash_num_hashes", json!(9.99)),
+        ("max_candidates_per_stage", json!("100")),
+    ] {
+        let given = json!({name: value});
+        let mut config = SessionConfig::default();
+        let refused = config.update(given.as_object().unwrap(), V6);
+        assert!(refused.is_err(), "{given}");
+    }
 }
 
 #[test]
@@ -154,6 +215,9 @@ fn the_newest_generation_refuses_at_creation_and_change_alike() {
         // Nothing is known of these any more.
         (json!({"length_min_ratio": "x", "no_setting": 1}), vec![]),
         (json!({"minhash_rows": null}), vec![]),
+        // Looked at, and then nothing.
+        (json!({"sort": 1}), vec!["sort"]),
+        (json!({"sort": true}), vec![]),
     ];
     for (given, named) in rows {
         let object = given.as_object().unwrap();

@@ -106,15 +106,16 @@ pub(crate) fn update_config(app: &App, call: &Call) -> Outcome {
 
 /// Handles `POST /sessions/{session_id}/extend`.
 pub(crate) fn extend(app: &App, call: &Call) -> Outcome {
-    let ttl_seconds = query::ttl_seconds(&call.query, "ttl_seconds", 3600)?;
-    let receipt = app.service.extend_session(call.param(), ttl_seconds)?;
+    let asked = query::ttl_seconds(&call.query, "ttl_seconds", 3600)?;
+    // A time before now ends the session, as now does.
+    let receipt = app.service.extend_session(call.param(), asked.max(0))?;
     let session_id = call.param().to_owned();
-    Ok(acknowledged(receipt, |seconds| {
+    Ok(acknowledged(receipt, move |seconds| {
         Reply::ok(&Extended {
             status: "extended".to_owned(),
             session_id,
             // What was granted, which may be less than what was asked for.
-            ttl_seconds: i64::try_from(seconds).unwrap_or(i64::MAX),
+            ttl_seconds: i64::try_from(seconds).unwrap_or(i64::MAX).min(asked),
         })
     }))
 }

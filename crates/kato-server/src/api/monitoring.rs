@@ -54,20 +54,16 @@ pub(crate) fn status(app: &App, _call: &Call) -> Outcome {
     .into())
 }
 
-/// Returns the state of a node's knowledge base, without names of files.
-fn storage(storage: &NodeStorage) -> Value {
+/// Returns the state of a node's knowledge base, without names of files, if it is, or was, not whole: KATO has
+/// no such key, and clients compare.
+fn storage(storage: &NodeStorage) -> Option<Value> {
     match storage {
-        NodeStorage::Whole { commit, healed } => {
-            let state = if healed.is_some() {
-                "healed"
-            } else {
-                "healthy"
-            };
-            json!({"state": state, "commit": commit})
-        }
-        NodeStorage::Damaged { reason } => json!({"state": "damaged", "reason": reason}),
-        NodeStorage::Unwritten => json!({"state": "unwritten"}),
-        _ => json!({"state": "unread"}),
+        NodeStorage::Whole {
+            commit,
+            healed: Some(_),
+        } => Some(json!({"state": "healed", "commit": commit})),
+        NodeStorage::Damaged { reason } => Some(json!({"state": "damaged", "reason": reason})),
+        _ => None,
     }
 }
 
@@ -84,7 +80,7 @@ fn processors(app: &App) -> Value {
     let now = app.service.options().clock.now();
     let processor = |node: &kato_service::answer::NodeView| {
         let idle = now.duration_since(node.last_accessed).unwrap_or_default();
-        json!({
+        let mut described = json!({
             "processor_id": node.processor_id,
             "node_id": node.node_id,
             "created_at": timestamp::iso_offset(node.created_at),
@@ -92,8 +88,11 @@ fn processors(app: &App) -> Value {
             // KATO never counts it up.
             "access_count": 1,
             "idle_seconds": idle.as_secs_f64(),
-            "storage": storage(&node.storage),
-        })
+        });
+        if let Some(storage) = storage(&node.storage) {
+            described["storage"] = storage;
+        }
+        described
     };
     json!({
         "total_processors": n_nodes,
@@ -133,11 +132,6 @@ fn summary(app: &App) -> Map<String, Value> {
             "clickhouse": none,
             "qdrant": none,
             "redis": none,
-            "storage": {
-                "operations": figures.journal_records as f64,
-                "errors": f64::from(u8::from(figures.failure.is_some())),
-                "avg_response_time": figures.journal_sync_mean.as_secs_f64(),
-            },
         },
     });
     summary.as_object().cloned().unwrap_or_default()

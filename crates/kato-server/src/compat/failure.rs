@@ -9,6 +9,9 @@ use serde_json::{Map, Value, json};
 
 use crate::compat::timestamp;
 
+/// What is said of refused settings that have no rule of their own: which it is stands in the log.
+pub(crate) const UNNAMED_SETTING: &str = "One or more configuration values are outside their permitted range. See server logs for the offending field.";
+
 /// Returns the failure that a status stands for, with what there is to say.
 pub(crate) fn of_status(status: StatusCode, said: &Value) -> Failure {
     let message = match said {

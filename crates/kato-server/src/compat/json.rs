@@ -14,7 +14,7 @@ use kato_model::MetadataValue;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
-pub(crate) use self::excerpt::{excerpt_of_map, excerpt_of_place, excerpt_of_text};
+pub(crate) use self::excerpt::{Excerpts, excerpt_of_place, excerpt_of_text};
 pub(crate) use self::parse::{Malformed, parse};
 
 /// A JSON value, in the order in which it was written.
@@ -53,6 +53,24 @@ impl Integer {
             Self::Small(value) => *value as f64,
             // Digits are always a number, though perhaps an infinite one.
             Self::Large(digits) => digits.parse().unwrap_or(f64::INFINITY),
+        }
+    }
+
+    /// Returns the nearest integer that serde_json has: it stays on the side of every range on which it is.
+    pub(crate) fn to_nearest(&self) -> Value {
+        let is_negative = match self {
+            Self::Small(value) => {
+                let small = i64::try_from(*value).map(Value::from);
+                if let Ok(number) = small.or_else(|_| u64::try_from(*value).map(Value::from)) {
+                    return number;
+                }
+                *value < 0
+            }
+            Self::Large(digits) => digits.starts_with('-'),
+        };
+        match is_negative {
+            true => Value::from(i64::MIN),
+            false => Value::from(u64::MAX),
         }
     }
 }

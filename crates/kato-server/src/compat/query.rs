@@ -52,10 +52,13 @@ pub(crate) fn boolean(query: &str, name: &str, default: bool) -> Result<bool, Re
     check.finish(value).map_err(Refusal::invalid)
 }
 
-/// Returns a lifetime in seconds, or its default.
+/// Returns a lifetime in seconds, which may lie before now, or its default.
 pub(crate) fn ttl_seconds(query: &str, name: &str, default: i64) -> Result<i64, Refusal> {
     checked(query, name, default, |check, value, input| {
-        ttl_in_range(check, value, input)
+        match i64::try_from(value) {
+            Ok(seconds) if seconds < 0 => seconds,
+            _ => ttl_in_range(check, value, input),
+        }
     })
 }
 

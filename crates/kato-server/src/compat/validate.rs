@@ -14,9 +14,7 @@ pub(crate) use self::fault::{
     STRING_UNICODE, TOO_GREAT, TOO_MANY_ERRORS,
 };
 pub(crate) use self::scalar::{as_bool, as_float, as_integer, bool_of_text, integer_of_text};
-use crate::compat::json::{
-    Json, Malformed, Text, excerpt_of_map, excerpt_of_place, excerpt_of_text, field,
-};
+use crate::compat::json::{Excerpts, Json, Malformed, Text, excerpt_of_place, field};
 
 /// Longest lifetime of a session: a hundred years, in seconds.
 pub(crate) const MAX_TTL_SECONDS: i64 = 3_153_600_000;
@@ -33,6 +31,7 @@ const MAX_DETAILS: usize = 100;
 pub(crate) struct Check {
     loc: Vec<Value>,
     details: Vec<ValidationDetail>,
+    excerpts: Excerpts,
     /// Whether there are more faults than are listed, or parts that were not checked.
     is_cut: bool,
 }
@@ -43,6 +42,7 @@ impl Check {
         Self {
             loc: vec![Value::from(part)],
             details: Vec::new(),
+            excerpts: Excerpts::default(),
             is_cut: false,
         }
     }
@@ -63,7 +63,8 @@ impl Check {
     pub(crate) fn fault(&mut self, fault: Fault, input: &Json) {
         if !self.is_over() {
             // Excerpts cost time and memory, so they are made only for faults that are listed.
-            self.fault_with(fault, input.excerpt(), None);
+            let input = self.excerpts.of(input);
+            self.fault_with(fault, input, None);
         }
     }
 
@@ -82,11 +83,12 @@ impl Check {
         ctx: Value,
     ) {
         if !self.is_over() {
+            let input = self.excerpts.of(input);
             self.details.push(ValidationDetail {
                 kind: kind.to_owned(),
                 loc: excerpt_of_place(&self.loc),
                 msg: message,
-                input: input.excerpt(),
+                input,
                 ctx: Some(ctx),
             });
         }
@@ -136,7 +138,7 @@ impl Check {
             None => {
                 if !self.is_over() {
                     // pydantic shows the object in which the field is missing.
-                    let input = excerpt_of_map(map);
+                    let input = self.excerpts.of_map(map);
                     self.at(name, |check| check.fault_with(MISSING, input, None));
                 }
                 T::default()
@@ -158,7 +160,7 @@ impl Check {
     /// Checks that a text has no half of a surrogate pair, which no UTF-8 could store.
     fn text(&mut self, text: &Text) -> String {
         if text.has_lone_surrogate {
-            let input = Value::from(excerpt_of_text(&text.text));
+            let input = self.excerpts.of_text(&text.text);
             self.fault_with(STRING_UNICODE, input, None);
         }
         text.text.clone()

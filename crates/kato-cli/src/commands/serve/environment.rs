@@ -1,6 +1,7 @@
 //! The variables of the environment by which a KATO is configured: what they mean here, and which mean
 //! nothing.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use anyhow::Result;
@@ -125,18 +126,20 @@ fn defaults(
     let values: Map<String, Value> = values
         .map(|(_, setting, text)| ((*setting).to_owned(), value(setting, text)))
         .collect();
-    let is_mode = |mode: &Value| *mode == "CLEAR" || *mode == "ROLLING";
-    // A session may have any text there; a process does not start with one.
-    let mode = values.get("stm_mode").filter(|mode| !is_mode(mode));
+    let refused_here = values.iter().filter_map(|(setting, value)| {
+        let message = refused_by_a_process(setting, value)?;
+        Some((setting.clone(), message.to_owned()))
+    });
+    let refused_here: BTreeMap<_, _> = refused_here.collect();
     let refused = match SessionConfigChange::at_creation(&values, generation) {
-        Ok(mut change) if mode.is_none() => {
+        Ok(mut change) if refused_here.is_empty() => {
             // In a session one of them sets the other.
             change.sort_symbols = change
                 .sort_symbols
                 .filter(|_| values.contains_key("sort_symbols"));
             return Ok(change);
         }
-        Ok(_) => [("stm_mode".to_owned(), "Must be CLEAR or ROLLING".to_owned())].into(),
+        Ok(_) => refused_here,
         Err(error) => error.messages().clone(),
     };
     let faults = given.iter().filter_map(|(name, setting, text)| {
@@ -144,6 +147,15 @@ fn defaults(
         Some(format!("{name}={text}: {message}"))
     });
     bail_as!(Usage, "{}", faults.collect::<Vec<_>>().join("\n"))
+}
+
+/// Returns what a value must be that a session may have and with which no process starts.
+fn refused_by_a_process(setting: &str, value: &Value) -> Option<&'static str> {
+    match setting {
+        "stm_mode" if *value != "CLEAR" && *value != "ROLLING" => Some("Must be CLEAR or ROLLING"),
+        "sort_symbols" if !value.is_boolean() => Some("Must be a boolean (true/false)"),
+        _ => None,
+    }
 }
 
 /// Reads a value as one of a type, of which another value is given; what cannot be read is a text.

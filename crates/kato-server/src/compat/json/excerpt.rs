@@ -4,8 +4,11 @@ use serde_json::{Map, Value};
 
 use super::{Json, Text};
 
-/// Bytes of input that an excerpt shows.
+/// Bytes of input that an excerpt shows, however many there are.
 const SHOWN: usize = 4096;
+
+/// Bytes that the first excerpts of an answer show together.
+const SHOWN_FIRST: usize = 64 * 1024;
 
 /// Bytes that every value counts beside its text, so that a list of a million empty texts is cut as
 /// well.
@@ -21,14 +24,47 @@ impl Json {
     }
 }
 
+/// The excerpts of one answer. KATO shows all of an input, and this does until it has shown much: a hundred
+/// faults may each have the same large object for their input.
+#[derive(Debug)]
+pub(crate) struct Excerpts {
+    left: usize,
+}
+
+impl Default for Excerpts {
+    fn default() -> Self {
+        Self { left: SHOWN_FIRST }
+    }
+}
+
+impl Excerpts {
+    /// Returns the value, or its beginning.
+    pub(crate) fn of(&mut self, json: &Json) -> Value {
+        self.show(|room| room.value(json))
+    }
+
+    /// Returns the text, or its beginning.
+    pub(crate) fn of_text(&mut self, text: &str) -> Value {
+        self.show(|room| Value::from(room.text(text)))
+    }
+
+    /// Returns the map, or its beginning.
+    pub(crate) fn of_map(&mut self, entries: &[(Text, Json)]) -> Value {
+        self.show(|room| room.map(entries))
+    }
+
+    fn show(&mut self, show: impl FnOnce(&mut Room) -> Value) -> Value {
+        let most = self.left.max(SHOWN);
+        let mut room = Room(most);
+        let shown = show(&mut room);
+        self.left = self.left.saturating_sub(most - room.0);
+        shown
+    }
+}
+
 /// Returns the text, or its beginning.
 pub(crate) fn excerpt_of_text(text: &str) -> String {
     Room(SHOWN).text(text)
-}
-
-/// Returns the map, or its beginning.
-pub(crate) fn excerpt_of_map(entries: &[(Text, Json)]) -> Value {
-    Room(SHOWN).map(entries)
 }
 
 /// Returns the keys and positions that lead to a place, with the beginning of keys that are long
@@ -113,6 +149,19 @@ mod tests {
         let long = vec![Value::from("k".repeat(3_000)); 100];
         let shown = Value::from(excerpt_of_place(&long)).to_string();
         assert!(shown.len() < 2 * SHOWN && shown.contains(CUT), "{shown}");
+    }
+
+    #[test]
+    fn an_answer_shows_long_input_until_it_has_shown_much() {
+        let long = parse(format!("\"{}\"", "x".repeat(40_000)).as_bytes()).unwrap();
+        let mut excerpts = Excerpts::default();
+        let lengths: Vec<_> = (0..4)
+            .map(|_| excerpts.of(&long).as_str().unwrap().len())
+            .collect();
+        let cut = CUT.len();
+        let second = SHOWN_FIRST - 40_000 - 2 * VALUE;
+        let least = SHOWN - VALUE;
+        assert_eq!(lengths, [40_000, second + cut, least + cut, least + cut]);
     }
 
     #[test]

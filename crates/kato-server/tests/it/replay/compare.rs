@@ -1,7 +1,7 @@
 //! Whether an answer is the recorded one, but for what differs from run to run.
 
 use kato_model::KatoGeneration;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::exchange::Ids;
 use crate::support::Answer;
@@ -19,9 +19,6 @@ const VOLATILE: [&str; 10] = [
     "active_sessions",
     "worker_pid",
 ];
-
-/// Bytes of an input, shown in a refusal, from which on it may be shown in part.
-const LONG_INPUT: usize = 1024;
 
 /// The part of an answer that is another one; `None` where it is the recorded one.
 pub(super) fn difference(
@@ -124,32 +121,17 @@ fn is_monitoring(row: &Value) -> bool {
     row["label"] == "monitoring" || is_figure && row["status"] == 200
 }
 
-/// Compares keys and types; figures of what this server has not may be missing.
+/// Compares keys and types.
 fn shape(recorded: &Value, own: &Value, at: &str) -> Option<String> {
-    const ABSENT: [&str; 5] = [
-        ".health",
-        ".pool_statistics",
-        ".connection_optimization",
-        ".performance_improvements",
-        ".redis_url",
-    ];
-    if ABSENT.contains(&at) {
-        return None;
-    }
     match (recorded, own) {
         (Value::Object(recorded), Value::Object(own)) => {
+            if let Some(key) = own.keys().find(|key| !recorded.contains_key(*key)) {
+                return Some(format!("{at}.{key} is not there"));
+            }
             recorded.iter().find_map(|(key, value)| {
                 let at = format!("{at}.{key}");
-                let disabled = [
-                    "performance_stats",
-                    "processor_info",
-                    "expected_improvements",
-                ]
-                .contains(&key.as_str());
                 match own.get(key) {
-                    None if key == "redis_url" => None,
                     None => Some(format!("{at} is missing")),
-                    Some(Value::Null) if disabled || key == "redis_url" => None,
                     Some(own) => shape(value, own, &at),
                 }
             })
@@ -158,7 +140,9 @@ fn shape(recorded: &Value, own: &Value, at: &str) -> Option<String> {
             (Some(recorded), Some(own)) => shape(recorded, own, &format!("{at}[]")),
             _ => None,
         },
-        (Value::Null, _) => None,
+        // Of a text or a number there may be none.
+        (Value::Null, Value::String(_) | Value::Number(_)) => None,
+        (Value::String(_) | Value::Number(_), Value::Null) => None,
         (recorded, own) => {
             let same = std::mem::discriminant(recorded) == std::mem::discriminant(own);
             (!same).then(|| format!("{at}: {own} instead of {recorded}"))
@@ -170,16 +154,13 @@ fn mask(value: &mut Value, row: &Value) {
     match value {
         Value::Object(map) => {
             let is_info = row["method"] == "GET" && map.contains_key("expires_at");
-            // KATO says in its log alone which setting it was, and this server says it here.
-            let is_refusal = map.contains_key("error");
             for (key, value) in map.iter_mut() {
                 let is_masked = match key.as_str() {
                     "message" => {
                         let text = value.as_str().unwrap_or_default();
-                        text.starts_with("Computed") || is_refusal
+                        text.starts_with("Computed")
                     }
                     "ttl_seconds" => is_info,
-                    "input" => value.to_string().len() > LONG_INPUT,
                     key => VOLATILE.contains(&key) && !value.is_null(),
                 };
                 match is_masked {
@@ -217,11 +198,6 @@ fn untie(answer: &mut Value, list: &str) {
     }
 }
 
-/// Are these all settings of a session?
-fn is_settings(map: &Map<String, Value>) -> bool {
-    map.contains_key("max_pattern_length") && map.contains_key("stm_mode")
-}
-
 fn same(recorded: &Value, own: &Value) -> bool {
     match (recorded, own) {
         (Value::Number(a), Value::Number(b)) => {
@@ -230,15 +206,6 @@ fn same(recorded: &Value, own: &Value) -> bool {
         }
         (Value::Array(a), Value::Array(b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
-        }
-        (Value::Object(a), Value::Object(b)) if is_settings(a) => {
-            let same_setting = |name: &String, a: &Value| match b.get(name) {
-                // KATO keeps what it takes for a number, or does not look at.
-                Some(b) if std::mem::discriminant(a) != std::mem::discriminant(b) => true,
-                Some(b) => same(a, b),
-                None => !a.is_string(),
-            };
-            a.iter().all(|(name, a)| same_setting(name, a))
         }
         (Value::Object(a), Value::Object(b)) => {
             a.len() == b.len()
