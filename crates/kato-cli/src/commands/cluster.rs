@@ -187,17 +187,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         bail_as!(Usage, "where does the plan lie? name it with --store");
     };
     let generation = PlanGeneration::from_word(&args.generation);
-    if generation != PlanGeneration::Last
-        && matches!(
-            args.command,
-            Command::Plan(_) | Command::Extend(_) | Command::Diff { .. } | Command::Gc { .. }
-        )
-    {
-        bail_as!(
-            Usage,
-            "--generation is for learn, merge, seal, publish, tag and status"
-        );
-    }
     let folder = Path::new(address);
     let is_new = !address.contains("://") && !folder.exists();
     if is_no_directory(folder) {
