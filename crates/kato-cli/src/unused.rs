@@ -37,12 +37,17 @@ pub(crate) fn is_given(matches: &ArgMatches, id: &str) -> bool {
     is_known && matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
-/// Refuses an option that does nothing, as far as a command line alone shows it.
-///
-/// # Errors
-///
-/// A wrong usage, which tells the option as [`ContextKind::InvalidArg`] and the reason as [`ContextKind::Custom`].
-pub(crate) fn check(program: &Command, matches: &ArgMatches) -> Result<(), Error> {
+/// The command of a command line that stands last in it, by which flags are looked up.
+#[derive(Debug)]
+pub(crate) struct Innermost<'a> {
+    pub(crate) command: Command,
+    /// Its words.
+    path: String,
+    matches: &'a ArgMatches,
+}
+
+/// Returns the command that a command line names.
+pub(crate) fn innermost<'a>(program: &Command, matches: &'a ArgMatches) -> Innermost<'a> {
     let mut program = program.clone();
     // Fills in the names by which usage errors call a subcommand.
     program.build();
@@ -54,7 +59,25 @@ pub(crate) fn check(program: &Command, matches: &ArgMatches) -> Result<(), Error
         path.push(name);
         (command, matches) = (found, below);
     }
-    let Some(unused) = rules::find(&path.join(" "), matches) else {
+    Innermost {
+        command: command.clone(),
+        path: path.join(" "),
+        matches,
+    }
+}
+
+/// Refuses an option that does nothing, as far as a command line alone shows it.
+///
+/// # Errors
+///
+/// A wrong usage, which tells the option as [`ContextKind::InvalidArg`] and the reason as [`ContextKind::Custom`].
+pub(crate) fn check(program: &Command, matches: &ArgMatches) -> Result<(), Error> {
+    let Innermost {
+        command,
+        path,
+        matches,
+    } = innermost(program, matches);
+    let Some(unused) = rules::find(&path, matches) else {
         return Ok(());
     };
     let mut arguments = command.get_arguments();

@@ -140,7 +140,7 @@ enum Command {
     },
     /// Write the knowledge base into a directory; all ranges must be sealed.
     Publish {
-        /// Directory of the knowledge base, which must not exist.
+        /// Directory of the knowledge base: a new or an empty one, or that of this very generation.
         #[arg(long, value_name = "DIR", value_parser = crate::knowledge_base::directory())]
         kb: PathBuf,
     },

@@ -15,7 +15,7 @@ pub(super) fn find(command: &str, matches: &ArgMatches) -> Option<Unused> {
         "analyze" => listed(matches),
         _ => command
             .strip_prefix("cluster ")
-            .and_then(|step| place_of_work(step, matches)),
+            .and_then(|step| of_a_plan(step, matches)),
     };
     own.or_else(|| order(command, matches))
         .or_else(|| place(matches))
@@ -33,25 +33,22 @@ fn listed(matches: &ArgMatches) -> Option<Unused> {
     )
 }
 
-/// Finds options of the steps of a cluster that a step has no use for.
-fn place_of_work(step: &str, matches: &ArgMatches) -> Option<Unused> {
-    const OF_A_PLAN: [&str; 10] = [
-        "plan", "learn", "merge", "seal", "publish", "extend", "tag", "diff", "status", "gc",
-    ];
-    const OF_FILES: [&str; 4] = ["learn", "merge", "seal", "diff"];
+/// Finds options of the steps of a cluster that a step has no use for. Working files are for whichever step makes
+/// some: scripts name their directory for all.
+fn of_a_plan(step: &str, matches: &ArgMatches) -> Option<Unused> {
     const OF_A_GENERATION: [&str; 6] = ["learn", "merge", "seal", "publish", "tag", "status"];
-    [
-        ("store", &OF_A_PLAN[..]),
-        ("scratch", &OF_FILES),
-        ("generation", &OF_A_GENERATION),
-    ]
-    .into_iter()
-    .filter(|(_, steps)| !steps.contains(&step))
-    .find_map(|(id, steps)| {
-        let (last, others) = steps.split_last()?;
-        let why = format!("it is for {} and {last}", others.join(", "));
-        unless_absent(matches, id, why)
-    })
+    if step == "forecast" {
+        let why = "a forecast needs no plan";
+        return unless_absent(matches, "store", why)
+            .or_else(|| unless_absent(matches, "generation", why));
+    }
+    let generation: Option<&String> = matches.get_one("generation");
+    let is_last = generation.is_some_and(|generation| generation == "last");
+    if OF_A_GENERATION.contains(&step) || is_last {
+        return None;
+    }
+    let why = "it is for learn, merge, seal, publish, tag and status";
+    unless_absent(matches, "generation", why)
 }
 
 /// Finds options of a shuffled order without one.
