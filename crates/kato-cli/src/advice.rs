@@ -2,8 +2,10 @@
 //! what to do stands at the end.
 
 use std::error::Error as StdError;
+use std::sync::OnceLock;
 
 use anyhow::Error;
+use clap::Command;
 use kato_advice::{Advice, in_words};
 use kato_engine::EngineError;
 use kato_estimator::EstimateError;
@@ -13,6 +15,30 @@ use kato_planner::scaling::ScalingError;
 use kato_remote::RemoteError;
 use kato_runs::RunsError;
 use kato_scheduler::{BackendError, TrainError};
+
+/// Flags that the command at work takes, as its help shows them.
+static TAKEN: OnceLock<Vec<String>> = OnceLock::new();
+
+/// Lets no option be told from now on that a command does not take.
+pub(crate) fn heed(command: &Command) {
+    let shown = command
+        .get_arguments()
+        .filter(|argument| !argument.is_hide_set());
+    let flags = shown.filter_map(|argument| Some(format!("--{}", argument.get_long()?)));
+    // A program has one command.
+    drop(TAKEN.set(flags.collect()));
+}
+
+/// Returns whether the command at work takes an option, as it is told.
+fn is_taken(option: &str) -> bool {
+    let words = option.split(' ').filter(|word| word.starts_with("--"));
+    let is_known = |flag: &str| {
+        TAKEN
+            .get()
+            .is_none_or(|taken| taken.iter().any(|it| it == flag))
+    };
+    words.into_iter().all(is_known)
+}
 
 /// Settings of the libraries, each with the option that sets it.
 ///
@@ -105,7 +131,8 @@ fn advice(cause: &(dyn StdError + 'static)) -> Option<String> {
     if is_unreadable_index(cause) {
         return Some("`kato index` writes it again".to_owned());
     }
-    of_library(cause)?.in_words(|name| option(name, true))
+    // A way out that another command has is none.
+    of_library(cause)?.in_words(|name| option(name, true).filter(|ours| is_taken(ours)))
 }
 
 /// Returns the advice of the library whose error it is.

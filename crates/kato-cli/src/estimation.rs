@@ -19,7 +19,7 @@ use crate::history::RunFacts;
 use crate::inspect::View;
 use crate::numbers::counted;
 
-pub(crate) use choices::{Engine, Law};
+pub(crate) use choices::{Engine, Law, unused};
 pub(crate) use corpus::{LookedAt, Wish, look_at};
 pub(crate) use record::{from_runs, run_record};
 

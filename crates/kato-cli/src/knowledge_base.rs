@@ -145,12 +145,6 @@ impl KnowledgeBaseArgs {
             (Backend::Mongodb(_), None) => {
                 "say which run of the MongoDB: --run NAME (`kato runs list` shows them)"
             }
-            (Backend::Embedded(_), Some(_)) => {
-                "--run is for mongodb: a directory holds one knowledge base"
-            }
-            (Backend::Mongodb(_), _) if self.damage.go_back => {
-                "--go-back is for a directory: a MongoDB has no commit before the newest one"
-            }
             _ => return,
         };
         program::subcommand(command)

@@ -48,6 +48,7 @@ mod tokens;
 mod trained_run;
 mod training;
 mod tuning;
+mod unused;
 mod usage;
 mod writable;
 

@@ -67,7 +67,7 @@ impl PilotCorpus {
         'all: while let Some(batch) = loader.next_batch(BATCH_BYTES)? {
             ensure!(
                 !stop.is_stopped(),
-                "interrupted before the pilots were drawn"
+                "interrupted before the pilots were drawn: give the same command again"
             );
             for document in batch.iter() {
                 let size = document.text.len() as u64;

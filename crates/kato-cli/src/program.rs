@@ -16,7 +16,7 @@ use crate::commands::{
 };
 use crate::exit::{EXIT_CODES, exit_code, failed};
 use crate::logging::LogArgs;
-use crate::{interrupt, names, notice, settings, source, training, usage};
+use crate::{advice, interrupt, names, notice, settings, source, unused, usage};
 
 /// Learns patterns of patterns from text, exactly and traceably, and answers from them: kato-rs,
 /// hierarchical concept learning with KATO.
@@ -88,22 +88,25 @@ pub(crate) fn main() -> ExitCode {
     }
     // Settings become arguments before the real parsing, so that required flags may stand in the
     // file and all checks hold for both.
-    let arguments = match settings::merged(&command(), given) {
+    let definition = command();
+    let mut arguments = match settings::merged(&definition, given) {
         Ok(arguments) => arguments,
         Err(error) => return failed(&error),
     };
+    let line = arguments.line();
     // They may ask for it, too.
-    notice::heed(&arguments);
-    let definition = command();
-    names::tell_former(&definition, &arguments);
-    let matches = definition.clone().try_get_matches_from(&arguments);
-    let matches = matches
-        .unwrap_or_else(|error| notice::exit(&usage::explained(error, &definition, &arguments)));
-    if let Some(("train", train)) = matches.subcommand() {
-        training::check_meant(train).unwrap_or_else(|error| notice::exit(&error));
-    }
+    notice::heed(&line);
+    names::tell_former(&definition, &line);
+    let matches = arguments
+        .parsed(&definition)
+        .unwrap_or_else(|error| notice::exit(&usage::explained(error, &definition, &line)));
+    advice::heed(&unused::innermost(&definition, &matches).command);
     let program = Program::from_arg_matches(&matches);
-    let program = program.unwrap_or_else(|error| notice::exit(&error));
+    let mut program = program.unwrap_or_else(|error| notice::exit(&error));
+    if let (Command::Plan(plan), Some((_, matches))) = (&mut program.command, matches.subcommand())
+    {
+        plan.reading = source::given_flags(matches);
+    }
     program.run()
 }
 

@@ -1,5 +1,7 @@
 //! A TOML file of flags: what it says counts as if it were given, unless the command line says
-//! otherwise.
+//! otherwise, or makes it pointless.
+
+mod arguments;
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -11,6 +13,8 @@ use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
 use toml::{Table, Value};
 
+pub(crate) use self::arguments::{Arguments, has, leaves_out};
+use self::arguments::{Defaults, FileFlag};
 use crate::exit::bail_as;
 use crate::text_file::read_text;
 
@@ -25,23 +29,23 @@ const FLAG: &str = "settings";
 /// # Errors
 ///
 /// When the file cannot be read, or names a command or flag that there is not.
-pub(crate) fn merged(program: &clap::Command, given: Vec<OsString>) -> Result<Vec<OsString>> {
+pub(crate) fn merged(program: &clap::Command, given: Vec<OsString>) -> Result<Arguments> {
     let is_named = |argument: &OsString| {
         let text = argument.to_string_lossy();
         text == "--settings" || text.starts_with("--settings=")
     };
     // Without a file, which is the usual case, the arguments are parsed once only.
     if std::env::var_os(VARIABLE).is_none() && !given.iter().any(is_named) {
-        return Ok(given);
+        return Ok(given.into());
     }
     // What is missing now may be in the file: errors are for the second reading.
     let lenient = program.clone().ignore_errors(true);
     // Help and version come here, too: the second reading answers them.
     let Ok(matches) = lenient.try_get_matches_from(&given) else {
-        return Ok(given);
+        return Ok(given.into());
     };
     let Some(file) = matches.get_one::<PathBuf>(FLAG) else {
-        return Ok(given);
+        return Ok(given.into());
     };
     let named = match matches.value_source(FLAG) {
         Some(ValueSource::EnvVariable) => format!("{VARIABLE}={}", file.display()),
@@ -71,8 +75,8 @@ impl Settings<'_> {
         &self,
         table: &Table,
         matches: &ArgMatches,
-        mut given: Vec<OsString>,
-    ) -> Result<Vec<OsString>> {
+        given: Vec<OsString>,
+    ) -> Result<Arguments> {
         self.check(table, self.program, &[])?;
         let (mut command, mut table, mut matches) = (self.program, table, matches);
         // The program's own name.
@@ -96,8 +100,9 @@ impl Settings<'_> {
             (command, table, matches) = (found, settings, below);
         }
         // Behind the command's name, and so before a `--` that would make values of them.
-        given.splice(at..at, added);
-        Ok(given)
+        let (file, defaults) = (self.file.to_owned(), added);
+        let added = Some(Defaults { file, at, defaults });
+        Ok(Arguments { given, added })
     }
 
     /// Finds mistakes in all of the file, also where another command is given.
@@ -184,28 +189,25 @@ fn longs(argument: &clap::Arg) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the arguments for what a table sets and the command line does not.
-fn arguments(command: &clap::Command, table: &Table, matches: &ArgMatches) -> Vec<OsString> {
-    let is_given = |long: &str| {
+fn arguments(command: &clap::Command, table: &Table, matches: &ArgMatches) -> Vec<FileFlag> {
+    let find = |long: &str| {
         let mut arguments = command.get_arguments();
-        let id = arguments.find(|&argument| longs(argument).any(|name| name == long));
-        id.is_some_and(|argument| {
+        arguments.find(|&argument| longs(argument).any(|name| name == long))
+    };
+    let is_given = |long: &str| {
+        find(long).is_some_and(|argument| {
             let id = argument.get_id().as_str();
             // Asking for the source of what is not defined would panic.
             let is_known = matches.try_contains_id(id).is_ok();
             is_known && matches.value_source(id) == Some(ValueSource::CommandLine)
         })
     };
-    let is_list = |key: &str| {
-        let mut lists = command
-            .get_arguments()
-            .filter(|argument| argument.get_value_delimiter().is_some());
-        lists.any(|argument| longs(argument).any(|long| long == key))
-    };
+    let is_list = |key: &str| find(key).is_some_and(|it| it.get_value_delimiter().is_some());
     let settings = table
         .iter()
         .filter(|(key, value)| !value.is_table() && !is_given(key));
-    settings
-        .flat_map(|(key, value)| match value {
+    let words = |key: &str, value: &Value| -> Vec<OsString> {
+        match value {
             Value::Array(values) if is_list(key) && !values.is_empty() => {
                 let texts = values.iter().map(|value| match value {
                     Value::String(text) => text.clone(),
@@ -218,6 +220,16 @@ fn arguments(command: &clap::Command, table: &Table, matches: &ArgMatches) -> Ve
                 .filter_map(|value| argument(key, value))
                 .collect(),
             value => Vec::from_iter(argument(key, value)),
+        }
+    };
+    settings
+        .map(|(key, value)| FileFlag {
+            key: key.clone(),
+            long: find(key)
+                .and_then(clap::Arg::get_long)
+                .unwrap_or(key)
+                .to_owned(),
+            words: words(key, value),
         })
         .collect()
 }
@@ -311,7 +323,7 @@ mod tests {
             "FILE" => file.clone().into_os_string(),
             argument => argument.into(),
         });
-        let merged = merged(&program(), given.collect())?;
+        let merged = merged(&program(), given.collect())?.line();
         let texts = merged.iter().map(|argument| match argument {
             argument if argument == file.as_os_str() => "FILE".to_owned(),
             argument => argument.to_string_lossy().into_owned(),

@@ -8,11 +8,10 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use clap::error::ErrorKind;
-use clap::{Args, Command, FromArgMatches as _};
+use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use kato_loader::registry::{DatasetEntry, Registry};
 use kato_loader::{
-    CorpusIdentity, LoadError, OnBadRecord, Order, StreamingDatasetLoader,
+    CorpusIdentity, Format, OnBadRecord, Order, StreamingDatasetLoader,
     StreamingDatasetLoaderBuilder,
 };
 
@@ -26,6 +25,7 @@ use crate::exit::bail_as;
 use crate::machine;
 use crate::patience::patiently;
 use crate::remote::{self, Fetcher, Location};
+use crate::{settings, unused};
 
 /// The forms of a SOURCE, for the help of the commands.
 pub(crate) const SOURCE_HELP: &str = "\
@@ -131,7 +131,10 @@ pub(crate) fn hide_how_to_read(command: Command) -> Command {
 
 /// Refuses the options that say in which order records come, and which of them, in a command that reads none.
 pub(crate) fn refuse_order(command: Command) -> Command {
-    const REFUSED: [&str; 13] = [
+    const REFUSED: [&str; 16] = [
+        "id_field",
+        "quoting",
+        "max_window",
         "text_unit",
         "min_chars",
         "shuffle",
@@ -150,6 +153,24 @@ pub(crate) fn refuse_order(command: Command) -> Command {
     REFUSED.iter().fold(command, |command, id| {
         command.mut_arg(id, |argument| argument.hide(true))
     })
+}
+
+/// Returns the options of reading that a command line has, for a command that reads the same.
+pub(crate) fn given_flags(matches: &ArgMatches) -> Vec<String> {
+    let source = SourceArgs::augment_args(Command::new("source"));
+    let given = source
+        .get_arguments()
+        .filter(|argument| unused::is_given(matches, argument.get_id().as_str()));
+    let mut flags = Vec::new();
+    for argument in given {
+        flags.extend(argument.get_long().map(|long| format!("--{long}")));
+        if argument.get_action().takes_values() {
+            let values = matches.get_raw(argument.get_id().as_str());
+            let texts = values.into_iter().flatten();
+            flags.extend(texts.map(|value| value.to_string_lossy().into_owned()));
+        }
+    }
+    flags
 }
 
 /// Sources that were recognised, with what is needed to read them.
@@ -241,39 +262,66 @@ impl SourceArgs {
     #[must_use]
     #[cfg(feature = "cluster")]
     pub(crate) fn says_how_to_read(&self) -> bool {
-        self.reads_a_part()
-            || self.field.is_some()
-            || self.id_field.is_some()
-            || self.text_unit != Unit::File
-            || self.format.is_some()
-            || self.compression.is_some()
-            || self.quoting.is_some()
-            || self.shuffle.is_some()
-            || self.epoch.is_some()
-            || self.window.is_some()
-            || self.mixing_seed != 0
-            || self.when_exhausted != Exhausted::Continue
+        self.reads_a_part() || self.how_to_read().next().is_some()
+    }
+
+    /// Returns the flags that are given of how the records of a dataset are found and ordered.
+    fn how_to_read(&self) -> impl Iterator<Item = &'static str> {
+        let flags = [
+            (self.field.is_some(), "field"),
+            (self.id_field.is_some(), "id-field"),
+            (self.text_unit != Unit::File, "text-unit"),
+            (self.format.is_some(), "format"),
+            (self.compression.is_some(), "compression"),
+            (self.quoting.is_some(), "quoting"),
+            (self.min_chars > 0, "min-chars"),
+            (self.shuffle.is_some(), "shuffle"),
+            (self.epoch.is_some(), "epoch"),
+            (self.window.is_some(), "window"),
+            (self.sample.is_some(), "sample"),
+            (self.mixing_seed != 0, "mixing-seed"),
+            (self.when_exhausted != Exhausted::Continue, "when-exhausted"),
+        ];
+        let given = flags.into_iter().filter(|(is_given, _)| *is_given);
+        given.map(|(_, flag)| flag)
+    }
+
+    /// Refuses options that no file of a corpus has a use for.
+    ///
+    /// # Errors
+    ///
+    /// A wrong usage.
+    pub(crate) fn check_used(&self, corpus: &StreamingDatasetLoader) -> Result<()> {
+        use Format::{Csv, JsonLines, Parquet, Text, Tsv};
+        let records = [JsonLines, Csv, Tsv, Parquet].as_slice();
+        let of_fields = "it is for records with fields, and all that is read is plain text";
+        for (is_given, flag, formats, why) in [
+            (self.field.is_some(), "field", records, of_fields),
+            (self.id_field.is_some(), "id-field", records, of_fields),
+            (
+                self.quoting.is_some(),
+                "quoting",
+                &[Csv, Tsv],
+                "it is for CSV and TSV, and nothing of it is read",
+            ),
+            (
+                self.text_unit != Unit::File,
+                "text-unit",
+                &[Text],
+                "it is for plain text, and nothing of it is read",
+            ),
+        ] {
+            if is_given && !formats.iter().any(|&format| corpus.may_hold(format)) {
+                unused::refuse(flag, why)?;
+            }
+        }
+        Ok(())
     }
 
     /// Turns reading ahead off unless the user said otherwise, which is right where a few documents
     /// are wanted.
     pub(crate) fn read_little(&mut self) {
         self.loader_workers.get_or_insert(0);
-    }
-
-    /// Refuses options that would have no effect.
-    ///
-    /// # Errors
-    ///
-    /// A wrong usage of `command`.
-    pub(crate) fn check(&self, command: &mut Command) -> Result<(), clap::Error> {
-        let unused = match (self.shuffle, self.epoch, self.window) {
-            (None, Some(_), _) => "--epoch",
-            (None, _, Some(_)) => "--window",
-            _ => return Ok(()),
-        };
-        let message = format!("{unused} has no meaning without --shuffle");
-        Err(command.error(ErrorKind::MissingRequiredArgument, message))
     }
 
     /// Recognises sources; nothing is opened yet.
@@ -296,16 +344,15 @@ impl SourceArgs {
             );
         }
         if !sources.iter().any(|source| source.weight.is_some()) {
-            let unused = match (self.mixing_seed, self.when_exhausted) {
-                (0, Exhausted::Continue) => None,
-                (0, _) => Some("--when-exhausted"),
-                _ => Some("--mixing-seed"),
-            };
-            if let Some(unused) = unused {
-                bail_as!(
-                    Usage,
-                    "{unused} has no effect: it is for a mixture, whose sources have weights, as in `0.7*c4 0.3*wikitext`"
-                );
+            let options = [
+                (self.mixing_seed != 0, "mixing-seed"),
+                (self.when_exhausted != Exhausted::Continue, "when-exhausted"),
+            ];
+            for (_, flag) in options.into_iter().filter(|(is_given, _)| *is_given) {
+                unused::refuse(
+                    flag,
+                    "it is for a mixture, whose sources have weights, as in `0.7*c4 0.3*wikitext`",
+                )?;
             }
         }
         let mut resolved = Sources {
@@ -314,21 +361,27 @@ impl SourceArgs {
             fetcher: None,
         };
         resolved.check_fields()?;
-        // Only where it is needed: a build without the feature `remote` has no fetcher.
-        if resolved.sources.iter().any(Source::is_remote) {
-            resolved.fetcher = Some(self.fetcher()?);
-        }
+        let is_remote = resolved.sources.iter().any(Source::is_remote);
+        resolved.fetcher = self.fetcher(is_remote)?;
         Ok(resolved)
     }
 
     /// Returns a builder that reads a corpus again: its very files, at the revisions that they had,
-    /// with its options.
+    /// with its options. It finds out where others are given.
     ///
     /// # Errors
     ///
     /// When nothing can be fetched with what the environment says.
     pub(crate) fn again(&self, corpus: &CorpusIdentity) -> Result<StreamingDatasetLoaderBuilder> {
         let mut builder = StreamingDatasetLoader::builder_of(corpus);
+        if !corpus.is_mixture() {
+            builder = self.apply_to_dataset(builder);
+        } else if let Some(flag) = self.how_to_read().next() {
+            unused::refuse(
+                flag,
+                "without SOURCE every dataset of the mixture is read as it was",
+            )?;
+        }
         if let Some(fetcher) = self.fetcher_for(corpus)? {
             builder = remote::with_fetcher(builder, &fetcher);
         }
@@ -343,16 +396,25 @@ impl SourceArgs {
     pub(crate) fn fetcher_for(&self, corpus: &CorpusIdentity) -> Result<Option<Fetcher>> {
         let files = corpus.files();
         // The files of a corpus are named by the locations that they were fetched from.
-        match files.iter().any(|file| Location::is_location(&file.name)) {
-            true => Ok(Some(self.fetcher()?)),
-            false => Ok(None),
-        }
+        self.fetcher(files.iter().any(|file| Location::is_location(&file.name)))
     }
 
-    /// Returns a fetcher, with a cache where one is asked for.
-    fn fetcher(&self) -> Result<Fetcher> {
+    /// Returns a fetcher where one is needed, with a cache where that is asked for.
+    fn fetcher(&self, is_needed: bool) -> Result<Option<Fetcher>> {
         let cache = self.cache.as_deref();
-        remote::fetcher(cache.map(|folder| (folder, self.cache_size.0)))
+        // Only where it is needed: a build without the feature `remote` has no fetcher.
+        if is_needed {
+            let cache = cache.map(|folder| (folder, self.cache_size.0));
+            return remote::fetcher(cache).map(Some);
+        }
+        // A settings file has it for what will be fetched, and nobody misses it elsewhere.
+        if cache.is_some() && !settings::has("cache") {
+            unused::refuse(
+                "cache",
+                "it keeps what is fetched, and all that is read is on this machine",
+            )?;
+        }
+        Ok(None)
     }
 
     /// Returns the order in which records are read.
@@ -382,10 +444,16 @@ impl SourceArgs {
         if let Some(quoting) = self.quoting {
             builder = builder.with_quoting(quoting.into());
         }
-        builder = builder
-            .with_text_unit(self.text_unit.into())
-            .with_min_chars(self.min_chars)
-            .with_order(self.order());
+        // Only what is given: a corpus that is read again has options of its own.
+        if self.text_unit != Unit::File {
+            builder = builder.with_text_unit(self.text_unit.into());
+        }
+        if self.min_chars > 0 {
+            builder = builder.with_min_chars(self.min_chars);
+        }
+        if self.shuffle.is_some() {
+            builder = builder.with_order(self.order());
+        }
         if let Some(field) = &self.field {
             builder = builder.with_text_field(field);
         }
@@ -470,11 +538,25 @@ impl Sources {
     ///
     /// # Errors
     ///
-    /// When one cannot be listed or opened.
-    pub(crate) fn loader(&self) -> Result<StreamingDatasetLoader, LoadError> {
+    /// As [`open`](Self::open).
+    pub(crate) fn loader(&self) -> Result<StreamingDatasetLoader> {
         patiently("waiting for the sources to be opened", || {
-            self.builder().build()
+            self.open(self.builder())
         })
+    }
+
+    /// Opens what a [builder](Self::builder) reads.
+    ///
+    /// # Errors
+    ///
+    /// When a source cannot be listed or opened, and when an option has no effect on any.
+    pub(crate) fn open(
+        &self,
+        builder: StreamingDatasetLoaderBuilder,
+    ) -> Result<StreamingDatasetLoader> {
+        let loader = builder.build()?;
+        self.args.check_used(&loader)?;
+        Ok(loader)
     }
 
     /// Returns the builder of a loader that reads all sources.
@@ -595,19 +677,5 @@ mod tests {
         let sources = resolve("c4 refinedweb --field body").unwrap();
         assert_eq!(sources.text_field(), "body");
         assert_eq!(sources.rows_by_registry(), Some(364_868_892 + 968_000_015));
-    }
-
-    #[test]
-    fn options_of_shuffled_order_need_it() {
-        for (line, is_right) in [
-            ("a --epoch 1", false),
-            ("a --window 8MiB", false),
-            ("a --shuffle 1 --epoch 1 --window 8MiB", true),
-        ] {
-            let words = ["program"].into_iter().chain(line.split(' '));
-            let program = Program::try_parse_from(words).unwrap();
-            let outcome = program.args.check(&mut Command::new("program"));
-            assert_eq!(outcome.is_ok(), is_right, "{line}");
-        }
     }
 }

@@ -9,4 +9,4 @@ pub(crate) mod reporter;
 pub(crate) mod seconds;
 pub(crate) mod summary;
 
-pub(crate) use self::meant_for::check as check_meant;
+pub(crate) use self::meant_for::unused;

@@ -27,6 +27,9 @@ pub(crate) const MEASURES: [(&str, bool); 8] = [
     ("seconds", true),
 ];
 
+/// Those that are measured by questions.
+pub(crate) const QUALITY: [&str; 3] = ["bits", "accuracy", "coverage"];
+
 /// Settings that are tried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Configuration {

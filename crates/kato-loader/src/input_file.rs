@@ -130,6 +130,13 @@ impl InputFile {
         self.format
     }
 
+    /// Returns whether the file has a format, or only its bytes will tell; what is no file has none.
+    pub(crate) fn may_be(&self, format: Format) -> bool {
+        let is_document = matches!(self.source, Source::Documents(_) | Source::Records(_));
+        let is_open = self.certainty == Certainty::Unknown;
+        !is_document && (is_open || self.format == format)
+    }
+
     /// Returns whether records are found by their numbers, which count from the beginning of the file.
     pub(crate) fn is_numbered(&self) -> bool {
         self.format == Format::Parquet || matches!(self.source, Source::Records(_))

@@ -14,7 +14,7 @@ use crate::error::LoadError;
 use crate::identity::CorpusIdentity;
 use crate::ignored::IgnoredFile;
 use crate::mixture::{Mixture, Part};
-use crate::options::{CorpusOptions, OnBadRecord, StreamOptions};
+use crate::options::{CorpusOptions, Format, OnBadRecord, StreamOptions};
 use crate::records::Sink;
 use crate::split::Split;
 use crate::state::LoaderState;
@@ -240,6 +240,26 @@ impl StreamingDatasetLoader {
     pub fn ignored_files(&self) -> Vec<&IgnoredFile> {
         let parts = self.mixture.parts().iter();
         parts.flat_map(|part| &part.dataset.ignored).collect()
+    }
+
+    /// Returns whether a file of the corpus has a format, or may have it: what neither its name nor a caller
+    /// says of a stream is known only when it is read. Documents and records of a program have none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kato_loader::{Format, StreamingDatasetLoader};
+    ///
+    /// let loader = StreamingDatasetLoader::builder().with_reader("a.csv", "text\none\n".as_bytes()).build()?;
+    /// assert!(loader.may_hold(Format::Csv));
+    /// assert!(!loader.may_hold(Format::Text));
+    /// # Ok::<(), kato_loader::LoadError>(())
+    /// ```
+    #[must_use]
+    pub fn may_hold(&self, format: Format) -> bool {
+        let parts = self.mixture.parts().iter();
+        let mut files = parts.flat_map(|part| part.dataset.corpus.files.iter());
+        files.any(|file| file.may_be(format))
     }
 
     /// Returns the number of files in the corpus.

@@ -23,7 +23,7 @@ pub enum RunsError {
         known: Vec<String>,
     },
     /// Several runs are meant.
-    #[error("{wanted:?} may be {}: say more of the id", matches.join(", "))]
+    #[error("{wanted:?} may be {}: say more of the id, or name its directory", matches.join(", "))]
     Ambiguous {
         /// The name or id that was asked for.
         wanted: String,

@@ -140,7 +140,7 @@ enum Command {
     },
     /// Write the knowledge base into a directory; all ranges must be sealed.
     Publish {
-        /// Directory of the knowledge base, which must not exist.
+        /// Directory of the knowledge base: a new or an empty one, or that of this very generation.
         #[arg(long, value_name = "DIR", value_parser = crate::knowledge_base::directory())]
         kb: PathBuf,
     },
@@ -187,17 +187,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         bail_as!(Usage, "where does the plan lie? name it with --store");
     };
     let generation = PlanGeneration::from_word(&args.generation);
-    if generation != PlanGeneration::Last
-        && matches!(
-            args.command,
-            Command::Plan(_) | Command::Extend(_) | Command::Diff { .. } | Command::Gc { .. }
-        )
-    {
-        bail_as!(
-            Usage,
-            "--generation is for learn, merge, seal, publish, tag and status"
-        );
-    }
     let folder = Path::new(address);
     let is_new = !address.contains("://") && !folder.exists();
     if is_no_directory(folder) {

@@ -20,7 +20,6 @@ use crate::interrupt::stop_on_interrupt;
 use crate::meter::Meter;
 use crate::numbers::rate;
 use crate::patience::patiently;
-use crate::program;
 use crate::source::{SOURCE_HELP, SourceArgs};
 
 /// Looks at datasets before training on them: what there is, what a source holds, some of its
@@ -148,34 +147,25 @@ struct RateArgs {
 
 /// Runs `kato datasets`.
 pub(crate) fn run(args: &mut Args) -> Result<()> {
-    if let Err(error) = args.command.complete() {
-        error.exit();
-    }
+    args.command.complete();
     answer(&args.command)
 }
 
 impl Command {
-    /// Fills in what a command reads by default, and checks its options.
-    fn complete(&mut self) -> Result<(), clap::Error> {
-        let from = match self {
-            Self::List(_) => return Ok(()),
-            Self::Info(args) => &mut args.from,
-            Self::Head(args) => {
-                args.from.args.read_little();
-                &mut args.from
-            }
+    /// Fills in what a command reads by default.
+    fn complete(&mut self) {
+        match self {
+            Self::List(_) | Self::Info(_) => {}
+            Self::Head(args) => args.from.args.read_little(),
             Self::Sample(args) => {
                 args.from.args.shuffle_by(args.seed);
                 args.from.args.read_little();
-                &mut args.from
             }
             Self::Stats(args) => {
                 args.from.args.skip_bad();
                 args.from.args.allow_nothing();
-                &mut args.from
             }
-        };
-        from.args.check(&mut program::subcommand("datasets"))
+        }
     }
 }
 
@@ -213,7 +203,7 @@ fn answer(command: &Command) -> Result<()> {
             show(&stats?, from.json)?;
             // After the statistics of what was read: an interrupted run says what it has found.
             if stop.is_stopped() {
-                bail!("interrupted; the rest was not read");
+                bail!("interrupted; the rest was not read: give the same command again for all");
             }
             Ok(())
         }

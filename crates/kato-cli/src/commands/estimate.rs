@@ -30,7 +30,6 @@ use crate::memory_limit::default_budget;
 use crate::meter::Meter;
 use crate::numbers::share;
 use crate::planning::usual_index;
-use crate::program;
 use crate::repository::sources_or_own_text;
 use crate::source::{SOURCE_HELP, SourceArgs};
 use crate::writable::check_directory;
@@ -101,12 +100,12 @@ pub(crate) struct Args {
     /// The store whose bytes are told.
     #[arg(long, value_name = "STORE", value_enum, default_value_t = Engine::Embedded)]
     engine: Engine,
-    /// For embedded: learning threads of the run. Each leaves a part of its own, and a pattern may
-    /// be in several. Default: one per core.
+    /// Learning threads of the run. Into embedded each writes parts of its own, and a pattern may be in
+    /// several; the bytes of other stores do not depend on it. Default: one per core.
     #[arg(long, value_name = "N|auto", value_parser = machine::parse_threads)]
     workers: Option<NonZeroUsize>,
-    /// For embedded: the run's memory for what is not yet written. Default as that of `kato
-    /// train`.
+    /// The run's memory for what is not yet written, which decides as much about parts. Default as that of
+    /// `kato train`.
     #[arg(long, value_name = "SIZE", value_parser = crate::byte_size::memory)]
     memory: Option<ByteSize>,
     /// For embedded: the size after its parts are merged into one, the least that it can be.
@@ -141,14 +140,6 @@ pub(crate) struct Args {
 
 /// Estimates, and shows the estimate.
 pub(crate) fn run(args: &mut Args) -> Result<()> {
-    let checked = args.source.check(&mut program::subcommand("estimate"));
-    checked.unwrap_or_else(|error| error.exit());
-    if args.compact && !matches!(args.engine, Engine::Embedded) {
-        bail_as!(
-            Usage,
-            "--compact is for --engine embedded: no other store has parts to merge"
-        );
-    }
     let stop = &stop_on_interrupt();
     let learner = args.learning.learner(Recording::default())?;
     if let Some(dir) = &args.plot {

@@ -8,7 +8,7 @@
 //! ```
 
 use anyhow::Result;
-use clap::ValueEnum;
+use clap::{ArgMatches, ValueEnum};
 use kato_hierarchy::head::{WriteOptions, WriteStrategy};
 use kato_hierarchy::{GenerationOptions, HeadOptions, Strategy};
 
@@ -20,6 +20,7 @@ use crate::inspect::show;
 use crate::knowledge_base::DirectoryArgs;
 use crate::open::{open, open_head};
 use crate::prediction::GenerationArgs;
+use crate::unused::{Unused, unless_absent};
 
 /// Continues a text with what a trained knowledge base learned, and tells where every word is from.
 ///
@@ -100,47 +101,27 @@ enum Choose {
     Beam,
 }
 
-/// Refuses options that the strategy does not use.
-fn check(args: &Args) -> Result<()> {
+/// Finds options that the strategy does not use.
+pub(crate) fn unused(matches: &ArgMatches) -> Option<Unused> {
     use Choose::{Beam, Sample, TopN};
-    let chosen = args.strategy;
-    let unused = [
-        ("--top-k", args.top != 3, matches!(chosen, TopN), "top-n"),
-        (
-            "--temperature",
-            args.temperature != 1.0,
-            matches!(chosen, Sample),
-            "sample",
-        ),
-        (
-            "--top-p",
-            args.top_p != 1.0,
-            args.head && matches!(chosen, Sample),
-            "sample with --head",
-        ),
-        ("--width", args.width != 5, matches!(chosen, Beam), "beam"),
-        (
-            "--seed",
-            args.seed != 1,
-            matches!(chosen, TopN | Sample),
-            "top-n or sample",
-        ),
+    let chosen = *matches.get_one::<Choose>("strategy")?;
+    let (is_drawn, is_sampled) = (matches!(chosen, TopN | Sample), matches!(chosen, Sample));
+    let is_of_head = is_sampled && matches.get_flag("head");
+    let options = [
+        ("top", matches!(chosen, TopN), "top-n"),
+        ("temperature", is_sampled, "sample"),
+        ("top_p", is_of_head, "sample with --head"),
+        ("width", matches!(chosen, Beam), "beam"),
+        ("seed", is_drawn, "top-n or sample"),
     ];
-    // What is given as it is by default changes nothing.
-    for (flag, is_changed, is_used, strategy) in unused {
-        if is_changed && !is_used {
-            bail_as!(
-                Usage,
-                "{flag} has no effect: it is for --strategy {strategy}"
-            );
-        }
-    }
-    Ok(())
+    let mut unused = options.into_iter().filter(|(_, is_used, _)| !is_used);
+    unused.find_map(|(id, _, strategy)| {
+        unless_absent(matches, id, format_args!("it is for --strategy {strategy}"))
+    })
 }
 
 /// Generates a text and shows it.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    check(args)?;
     if args.head {
         return write(args);
     }

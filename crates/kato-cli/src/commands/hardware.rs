@@ -134,7 +134,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let profile = analyzer.build()?.analyze_full();
     // A cancelled analysis has a profile, too, in which the rest is unknown.
-    ensure!(!is_interrupted(), "interrupted before all was measured");
+    ensure!(
+        !is_interrupted(),
+        "interrupted before all was measured: give the same command again"
+    );
 
     let workload = Workload::of_samples(args.samples)
         .with_chunk_size(args.chunk_size)

@@ -53,8 +53,8 @@ enum Command {
     List {
         #[command(flatten)]
         filter: Filter,
-        /// Write all columns as CSV to this file; `-` for standard output.
-        #[arg(long, value_name = "FILE")]
+        /// Write all columns as CSV to this file instead; `-` for standard output.
+        #[arg(long, value_name = "FILE", conflicts_with = "json")]
         csv: Option<PathBuf>,
     },
     /// Everything known of a run.

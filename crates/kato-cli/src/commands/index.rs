@@ -9,7 +9,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use indicatif::{HumanBytes, HumanDuration};
 use kato_prediction::disk::{BuildOptions, BuildReport};
 use serde::Serialize;
@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::byte_size::ByteSize;
 use crate::indexing::{WrittenCounts, head_options};
 use crate::inspect::{View, show};
-use crate::interrupt::cancel_on_interrupt;
+use crate::interrupt::{AGAIN, cancel_on_interrupt, is_interrupted};
 use crate::knowledge_base::{Access, DirectoryArgs};
 use crate::numbers::counted;
 use crate::occurrences::{self, Kept};
@@ -87,6 +87,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Ok(Built::new(args, &built, &head, occurrences.transpose()?))
     });
     drop(spinner);
+    // What was being written is no concern of who stopped it: all that was there is there still.
+    if written.is_err() && is_interrupted() {
+        bail!(AGAIN);
+    }
     show(&written?, args.json)
 }
 

@@ -47,7 +47,7 @@ pub(crate) struct Args {
     #[arg(long = "limit", alias = "top", value_name = "N", default_value_t = 10)]
     top: usize,
     /// Tell why the best token has its probability.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "why")]
     explain: bool,
     /// Tell why this token has its probability, in the tokenizer's own alphabet: GPT-2 writes a
     /// blank as Ġ.

@@ -48,7 +48,6 @@ use crate::planning::{
     Beside, Measured, MemoryLaw, Pilots, Plan, REACH, Target, TimeLaw, Written, beyond, fitted,
     interval, limits, measure, merging, page, part_bytes, shell,
 };
-use crate::program;
 use crate::repository::sources_or_own_text;
 use crate::source::{SOURCE_HELP, SourceArgs};
 use crate::text_file::read_text;
@@ -102,13 +101,13 @@ pub(crate) struct Args {
     /// Time in which it is to be done: 90s, 30min, 24h, 2days.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     within: Option<Duration>,
-    /// Money for it, in USD: the rent, or the price of the machine.
+    /// For embedded: money for it, in USD: the rent, or the price of the machine.
     #[arg(long, value_name = "USD", value_parser = amount)]
     budget: Option<f64>,
-    /// Only machines that are rented, or bought. This one is always considered.
+    /// For embedded: only machines that are rented, or bought. This one is always considered.
     #[arg(long, value_name = "HOW", value_enum)]
     place: Option<PlaceArg>,
-    /// Machines and prices: a TOML file. Default: those that come along, with their date.
+    /// For embedded: machines and prices: a TOML file. Default: those that come along, with their date.
     #[arg(long, value_name = "FILE")]
     catalogue: Option<PathBuf>,
     /// Text of the pilots at most. Default: 10MB a worker, from 20MB to 320MB, and 500kB for a
@@ -170,6 +169,9 @@ pub(crate) struct Args {
     foretell: ForetellArgs,
     #[command(flatten)]
     source: SourceArgs,
+    /// The options of reading as they were given, for the command that does the run.
+    #[arg(skip)]
+    pub(crate) reading: Vec<String>,
 }
 
 impl Args {
@@ -189,8 +191,6 @@ enum PlaceArg {
 
 /// Plans, and shows the plan.
 pub(crate) fn run(args: &mut Args) -> Result<()> {
-    let checked = args.source.check(&mut program::subcommand("plan"));
-    checked.unwrap_or_else(|error| error.exit());
     let stop = &stop_on_interrupt();
     for (option, file) in [("--out", &args.out), ("--report", &args.report)] {
         file.as_deref()
@@ -224,13 +224,6 @@ fn catalogue(args: &Args) -> Result<Catalogue> {
 /// Makes the pilots and what follows from them.
 fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Plan, TimeLaw)> {
     let store = store(args)?;
-    if store != PilotStore::Embedded && (args.index || args.occurrences) {
-        bail_as!(
-            Usage,
-            "--index and --occurrences are for embedded: where the knowledge goes is {}",
-            backend(args).kind()
-        );
-    }
     let sources = sources_or_own_text(&args.sources)?;
     let learner = args.learning.learner(Recording::default())?;
     let drawn = Drawn::draw(args, &sources, &store, &learner, stop)?;
@@ -599,6 +592,7 @@ fn command(args: &Args, sources: &[String], flags: Vec<String>) -> String {
         }
     }
     command.extend(flags);
+    command.extend(args.reading.iter().cloned());
     if let Some(out) = &args.out {
         command.extend(["--forecast".to_owned(), out.display().to_string()]);
     }

@@ -89,7 +89,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     tls_key: Option<PathBuf>,
     /// When a write is acknowledged.
-    #[arg(long, value_name = "LEVEL", value_enum, default_value_t = Durability::Disk)]
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        value_enum,
+        default_value_t = Durability::Disk,
+        conflicts_with = "in_memory"
+    )]
     durability: Durability,
     /// Seconds that a session lives without a write, where its maker says nothing.
     #[arg(
@@ -179,7 +185,7 @@ pub(crate) struct Args {
     max_requests: usize,
     /// Answer requests whose Host is this name, too. Without a token only those are answered otherwise
     /// whose Host is an address or localhost. Can be given several times.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "token_file")]
     allow_host: Vec<String>,
     /// Let web pages of this origin (such as http://localhost:3000) use the server. Can be given several times.
     #[arg(long, value_name = "ORIGIN")]
@@ -198,7 +204,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     prediction_timeout: u64,
     /// Be a stock KATO to all clients: no batches of learns, no idempotency keys.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["backups", "max_runs", "max_head_memory"])]
     no_extensions: bool,
 }
 

@@ -183,9 +183,6 @@ pub(crate) fn main(args: &mut Args) -> ExitCode {
     if args.errors.skip_errors {
         args.source.skip_bad();
     }
-    args.source
-        .check(&mut program::subcommand("train"))
-        .unwrap_or_else(|error| notice::exit(&error));
     let checked = args.destination.check(args.resume || args.add);
     checked.unwrap_or_else(|error| notice::exit(&error.format(&mut program::subcommand("train"))));
     match run(args) {
@@ -355,10 +352,12 @@ fn loader_at(
     let builder = builder
         .with_interrupt(move || stop.is_stopped())
         .with_probe(options.probe.clone());
-    Ok(match args.add {
+    let loader = match args.add {
         true => position.loader_behind(builder)?,
         false => position.loader(builder)?,
-    })
+    };
+    args.source.check_used(&loader)?;
+    Ok(loader)
 }
 
 /// Trains, shows progress, and takes the profile if one is asked for.

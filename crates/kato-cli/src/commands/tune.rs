@@ -22,10 +22,10 @@ use crate::learning::LearningArgs;
 use crate::machine;
 use crate::meter::Meter;
 use crate::pilot::PilotCorpus;
-use crate::program;
 use crate::repository::sources_or_own_text;
 use crate::source::{SOURCE_HELP, SourceArgs};
-use crate::tuning::{Configuration, Journal, MEASURES, Row, Trials, Tuning, page};
+use crate::tuning::{Configuration, Journal, MEASURES, QUALITY, Row, Trials, Tuning, page};
+use crate::unused;
 use crate::writable::check_file;
 
 /// Compares settings by training a random part of the corpus with each, and ranks them.
@@ -77,7 +77,7 @@ pub(crate) struct Args {
     )]
     memory: Vec<ByteSize>,
     /// What counts, and how much: NAME=WEIGHT; can be given several times. Default: rate=1 and
-    /// bits=4.
+    /// bits=4, and rate alone with --questions 0.
     #[arg(long, value_name = "NAME=W", value_parser = criterion)]
     weight: Vec<Criterion>,
     /// Text of the largest trials at most.
@@ -128,21 +128,13 @@ const RULE: &str = "Of each round the best quarter goes on, and what cannot be t
 
 /// Tries all, and shows the ranking.
 pub(crate) fn run(args: &mut Args) -> Result<()> {
-    let checked = args.source.check(&mut program::subcommand("tune"));
-    checked.unwrap_or_else(|error| error.exit());
     let stop = &stop_on_interrupt();
     if let Some(file) = &args.report {
         check_file("--report", file)?;
     }
     let configurations = configurations(args)?;
+    let criteria = criteria(args)?;
     let mut trials = trials(args, stop)?;
-    let criteria = match args.weight.is_empty() {
-        true => vec![
-            Criterion::maximize("rate", 1.0),
-            Criterion::minimize("bits", 4.0),
-        ],
-        false => args.weight.clone(),
-    };
     let halving = Halving::new(criteria.clone())
         .with_rounds(args.rounds)
         .with_repeats(args.repeat)
@@ -190,6 +182,29 @@ pub(crate) fn run(args: &mut Args) -> Result<()> {
         written.with_context(|| format!("failed to write {}", file.display()))?;
     }
     show(&tuning, args.json)
+}
+
+/// Returns what counts, by default the rate, and the bits where they are measured.
+fn criteria(args: &Args) -> Result<Vec<Criterion>> {
+    let is_of_quality = |one: &Criterion| QUALITY.contains(&one.measure.as_str());
+    let mut criteria = match args.weight.as_slice() {
+        [] => vec![
+            Criterion::maximize("rate", 1.0),
+            Criterion::minimize("bits", 4.0),
+        ],
+        given => given.to_vec(),
+    };
+    if args.questions == 0 {
+        if args.weight.iter().any(is_of_quality) {
+            let why = "--questions 0 measures neither bits nor accuracy nor coverage";
+            unused::refuse("weight", why)?;
+        }
+        criteria.retain(|one| !is_of_quality(one));
+    }
+    if criteria.is_empty() {
+        criteria.push(Criterion::maximize("rate", 1.0));
+    }
+    Ok(criteria)
 }
 
 /// An error of a trial or of the settings of halving.

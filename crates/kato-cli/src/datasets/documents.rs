@@ -1,7 +1,6 @@
 //! The view of a few documents of a source.
 
 use anyhow::Result;
-use kato_loader::StreamingDatasetLoader;
 use serde::Serialize;
 
 use super::network::Network;
@@ -44,7 +43,7 @@ impl Documents {
     ///
     /// When the source cannot be read, or is found bad on the way.
     pub(crate) fn read(sources: &Sources, number: usize, is_full: bool) -> Result<Self> {
-        let loader: StreamingDatasetLoader = sources.builder().build()?;
+        let loader = sources.open(sources.builder())?;
         let mut documents = Vec::new();
         for document in loader.take(number) {
             let document = document?;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use indicatif::HumanBytes;
+use kato_loader::FileIdentity;
 use kato_loader::registry::format_duration;
-use kato_loader::{FileIdentity, StreamingDatasetLoader};
 use serde::Serialize;
 
 use super::network::Network;
@@ -104,7 +104,7 @@ impl DatasetInfo {
         let infos = infos
             .map(|source| SourceInfo::of(source, sources.fetcher()))
             .collect::<Result<Vec<_>>>()?;
-        let loader: StreamingDatasetLoader = sources.builder().build()?;
+        let loader = sources.open(sources.builder())?;
         let (counted, problem) = match loader.count_rows() {
             Ok(rows) => (rows, None),
             // What is known is shown all the same: the problem may be no more than the name of a

@@ -1,7 +1,37 @@
 //! What the arguments of an estimate choose from.
 
-use clap::ValueEnum;
+use std::path::PathBuf;
+
+use clap::{ArgMatches, ValueEnum};
 use kato_estimator::{GrowthLaw, StorageEngine};
+
+use crate::unused::{Unused, is_given, unless_absent};
+
+/// Finds options that the store or the corpus of an estimate does not use.
+pub(crate) fn unused(matches: &ArgMatches) -> Option<Unused> {
+    let is_embedded = matches!(matches.get_one("engine"), Some(Engine::Embedded));
+    // What a run is known by, these are for any store.
+    let is_kept = matches.get_flag("json") || is_given(matches, "history");
+    let of_parts = "it is for --engine embedded: no other store has parts";
+    let is_limited = is_given(matches, "look_at");
+    let by_documents = "--max-documents says how much is read, however long that takes";
+    let mut sources = matches.get_many::<PathBuf>("sources").into_iter().flatten();
+    let is_stdin = sources.any(|source| source.as_os_str() == "-");
+    [
+        (!is_embedded, "compact", of_parts),
+        (!is_embedded && !is_kept, "workers", of_parts),
+        (!is_embedded && !is_kept, "memory", of_parts),
+        (is_limited, "time", by_documents),
+        (
+            is_stdin,
+            "seed",
+            "of standard input the first documents are read",
+        ),
+    ]
+    .into_iter()
+    .filter(|(is_unused, ..)| *is_unused)
+    .find_map(|(_, id, why)| unless_absent(matches, id, why))
+}
 
 /// The store whose bytes are told.
 #[derive(Debug, Clone, Copy, ValueEnum)]

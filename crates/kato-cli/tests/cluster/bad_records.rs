@@ -24,6 +24,8 @@ fn the_task_of_a_bad_record_is_listed_and_refused_until_it_is_given_up() {
     for attempts in 2..=3 {
         let said = place.fails(&line, 1);
         assert!(said.contains("4.jsonl") && said.contains("byte"), "{said}");
+        // Of a task no record is left out, so nobody is told to.
+        assert!(!said.contains("--on-bad"), "{said}");
         let listed = format!("task {bad} failed {attempts} times");
         for line in [
             "cluster status",

@@ -37,6 +37,8 @@ fn a_plan_has_intervals_machines_and_the_command_that_train_compares_itself_with
             "plan.html",
             "--index",
             "--occurrences",
+            "--max-window",
+            "64MiB",
             "--json",
             "--quiet",
         ],
@@ -74,7 +76,7 @@ fn a_plan_has_intervals_machines_and_the_command_that_train_compares_itself_with
     let command = plan["command"].as_str().unwrap();
     assert_eq!(
         command,
-        "kato train corpus.jsonl --kb kato-kb --levels 5,3 --workers 1 --memory 268435456 --index --occurrences --forecast plan.json"
+        "kato train corpus.jsonl --kb kato-kb --levels 5,3 --workers 1 --memory 268435456 --index --occurrences --max-window 64MiB --forecast plan.json"
     );
     let page = place.read("plan.html");
     assert!(page.contains("<svg") && page.ends_with("</html>\n") && !page.contains("NaN"));

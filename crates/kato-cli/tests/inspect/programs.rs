@@ -51,8 +51,12 @@ impl Workplace {
 
     /// Trains `kb` and returns what `train --json` says.
     pub(crate) fn train(&self, corpus: &str, kb: &str) -> Value {
-        let fixed = "--levels 3,2,2 --provenance --metadata --id-field id --min-paragraph-chars 5 --workers 1 --json --quiet --allow-empty";
+        let fixed = "--levels 3,2,2 --provenance --metadata --min-paragraph-chars 5 --workers 1 --json --quiet --allow-empty";
         let mut arguments: Vec<&str> = fixed.split(' ').collect();
+        // Plain text has no fields.
+        if corpus.ends_with(".jsonl") {
+            arguments.extend(["--id-field", "id"]);
+        }
         arguments.extend(["--commit-interval", "3600", "--kb", kb, corpus]);
         serde_json::from_str(&self.succeeds("train", &arguments)).unwrap()
     }

@@ -27,4 +27,5 @@ mod surroundings;
 mod usage;
 #[path = "../support/waits.rs"]
 mod waits;
+mod without_effect;
 mod workers;

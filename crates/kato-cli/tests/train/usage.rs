@@ -42,25 +42,31 @@ fn destinations_that_do_not_go_together_are_refused() {
         ),
         (
             &["--backend", "embedded:a", "--run", "wiki"],
-            "--run is for kato and mongodb",
+            "--run has no effect: it is for kato and mongodb, and where the knowledge goes is",
         ),
         (
             &["--kb", "a", "--run", "wiki"],
-            "--run is for kato and mongodb",
+            "--run has no effect: it is for kato and mongodb, and where the knowledge goes is",
         ),
-        (&["--kb", "a", "--state", "s"], "--state is for kato"),
+        (
+            &["--kb", "a", "--state", "s"],
+            "--state has no effect: it is for kato, and where the knowledge goes is",
+        ),
         (
             &["--backend", database, "--state", "s"],
-            "--state is for kato",
+            "--state has no effect: it is for kato, and where the knowledge goes is",
         ),
-        (&["--kb", "a", "--sharded"], "--sharded is for mongodb"),
+        (
+            &["--kb", "a", "--sharded"],
+            "--sharded has no effect: it is for mongodb, and where the knowledge goes is",
+        ),
         (
             &["--kb", "a", "--patience", "3"],
-            "--patience is for kato and mongodb",
+            "--patience has no effect: it is for kato and mongodb, and where the knowledge goes is",
         ),
         (
             &["--backend", server, "--sharded"],
-            "--sharded is for mongodb",
+            "--sharded has no effect: it is for mongodb, and where the knowledge goes is",
         ),
         (
             &["--backend", server, "--resume"],

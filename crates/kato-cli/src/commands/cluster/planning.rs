@@ -86,7 +86,9 @@ impl PlanArgs {
         if let Some(documents) = self.max_documents {
             builder = builder.with_max_documents(documents);
         }
-        let loader = patiently("waiting for the sources to be opened", || builder.build())?;
+        let loader = patiently("waiting for the sources to be opened", || {
+            sources.open(builder)
+        })?;
         Ok((learner, loader, sources.max_rows()))
     }
 }

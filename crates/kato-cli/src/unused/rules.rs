@@ -1,0 +1,80 @@
+//! Which options do nothing with which others, by command, beside those that the parser knows to conflict.
+
+use clap::ArgMatches;
+
+use super::{Unused, is_given, unless_absent};
+use crate::backend::Backend;
+use crate::{commands, estimation, training};
+
+/// Returns the first option that does nothing; a command is named by its words.
+pub(super) fn find(command: &str, matches: &ArgMatches) -> Option<Unused> {
+    let own = match command {
+        "train" | "plan" => training::unused(matches),
+        "estimate" => estimation::unused(matches),
+        "generate" => commands::generate::unused(matches),
+        "analyze" => listed(matches),
+        _ => command
+            .strip_prefix("cluster ")
+            .and_then(|step| of_a_plan(step, matches)),
+    };
+    own.or_else(|| order(command, matches))
+        .or_else(|| place(matches))
+}
+
+/// Finds a number of patterns that are listed in JSON alone, where none is written.
+fn listed(matches: &ArgMatches) -> Option<Unused> {
+    if matches.get_flag("json") || is_given(matches, "snapshot") {
+        return None;
+    }
+    unless_absent(
+        matches,
+        "top",
+        "it is for --json and --snapshot, which list patterns",
+    )
+}
+
+/// Finds options of the steps of a cluster that a step has no use for. Working files are for whichever step makes
+/// some: scripts name their directory for all.
+fn of_a_plan(step: &str, matches: &ArgMatches) -> Option<Unused> {
+    const OF_A_GENERATION: [&str; 6] = ["learn", "merge", "seal", "publish", "tag", "status"];
+    if step == "forecast" {
+        let why = "a forecast needs no plan";
+        return unless_absent(matches, "store", why)
+            .or_else(|| unless_absent(matches, "generation", why));
+    }
+    let generation: Option<&String> = matches.get_one("generation");
+    let is_last = generation.is_some_and(|generation| generation == "last");
+    if OF_A_GENERATION.contains(&step) || is_last {
+        return None;
+    }
+    let why = "it is for learn, merge, seal, publish, tag and status";
+    unless_absent(matches, "generation", why)
+}
+
+/// Finds options of a shuffled order without one.
+fn order(command: &str, matches: &ArgMatches) -> Option<Unused> {
+    // Its order is random by itself.
+    if command == "datasets sample" || is_given(matches, "shuffle") {
+        return None;
+    }
+    ["epoch", "window"]
+        .into_iter()
+        .find_map(|id| unless_absent(matches, id, "it is for --shuffle"))
+}
+
+/// Finds options of a kind of knowledge base that the one that is named is not.
+fn place(matches: &ArgMatches) -> Option<Unused> {
+    // A place is a directory alone where a command has no runs.
+    matches.try_contains_id("run").ok()?;
+    match matches.try_get_one::<Backend>("kb").ok()?? {
+        Backend::Embedded(_) => {
+            let why = "it is for mongodb, and a directory holds one knowledge base";
+            unless_absent(matches, "run", why)
+        }
+        Backend::Mongodb(_) => {
+            let why = "it is for a directory, and a MongoDB has no commit before the newest one";
+            unless_absent(matches, "go_back", why)
+        }
+        Backend::Kato(_) => None,
+    }
+}
