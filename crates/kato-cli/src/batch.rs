@@ -1,11 +1,15 @@
 //! Many questions in a file, a JSON object a line: answered on all cores, and told in the order of the
 //! lines while others are still to be read.
 
+mod lines;
+
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write, stdin};
+use std::io::{self, Read, Write, stdin};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use indicatif::HumanCount;
@@ -13,36 +17,23 @@ use kato_probe::in_order;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use self::lines::{Line, Lines, MAX_LINE};
 use crate::advice::told;
 use crate::exit::bail_as;
 use crate::machine::threads;
 use crate::numbers::counted;
 use crate::output::stdout;
 
-/// Most bytes of a line, so that a file without line ends does not fill the memory.
-const MAX_LINE: usize = 16 << 20;
+/// Most questions that a thread takes at a time: handing them over takes as long as the answer to a short one.
+const MOST_AT_A_TIME: usize = 64;
 
-/// The mark that some editors begin a file with.
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+/// How long the answers take, at most, of as many questions as a thread takes at a time.
+const AT_A_TIME: Duration = Duration::from_millis(2);
 
 /// A file of questions.
 pub(crate) struct Batch {
     name: String,
-    lines: Lines<Box<dyn BufRead + Send>>,
-}
-
-/// The lines of a file, from the next one on.
-struct Lines<R> {
-    input: R,
-    n_read: u64,
-}
-
-/// A line that is not blank.
-struct Line {
-    /// From 1.
-    number: u64,
-    /// `None` where it is longer than [`MAX_LINE`].
-    json: Option<Vec<u8>>,
+    lines: Lines<Box<dyn Read + Send>>,
 }
 
 /// An answer with the line of its question.
@@ -76,15 +67,14 @@ impl Batch {
     ///
     /// When it cannot be opened.
     pub(crate) fn open(file: &Path) -> Result<Self> {
-        let (name, input): (String, Box<dyn BufRead + Send>) = if file == Path::new("-") {
-            let input = BufReader::new(stdin());
-            ("standard input".to_owned(), Box::new(input))
+        let (name, input): (String, Box<dyn Read + Send>) = if file == Path::new("-") {
+            ("standard input".to_owned(), Box::new(stdin()))
         } else {
             let name = file.display().to_string();
             let opened = File::open(file).with_context(|| format!("failed to open {name}"))?;
-            (name, Box::new(BufReader::new(opened)))
+            (name, Box::new(opened))
         };
-        let lines = Lines { input, n_read: 0 };
+        let lines = Lines::new(input);
         Ok(Self { name, lines })
     }
 
@@ -125,16 +115,28 @@ fn parsed<Q: DeserializeOwned>(json: &[u8], form: &str) -> Result<Q> {
 /// Answers lines on so many threads, writes what becomes of them in their order, and returns how many there
 /// were.
 fn answer_lines<A: Serialize>(
-    mut lines: Lines<impl BufRead + Send>,
+    mut lines: Lines<impl Read + Send>,
     out: &mut impl Write,
     threads: NonZeroUsize,
     answer: impl Fn(&[u8]) -> Result<A> + Sync,
 ) -> io::Result<Outcome> {
     let mut outcome = Outcome::default();
+    let at_a_time = AtomicUsize::new(1);
+    let tell_each = |lines: Vec<Line>| {
+        let (began, n) = (Instant::now(), lines.len());
+        let told: Vec<Told> = lines.into_iter().map(|line| tell(line, &answer)).collect();
+        at_a_time.store(next_at_a_time(n, began.elapsed()), Ordering::Relaxed);
+        told
+    };
     let ended = in_order(
         threads,
-        || lines.next().transpose(),
-        |line| line.map(|line| tell(line, &answer)),
+        || {
+            let drawn = lines.next_ready(at_a_time.load(Ordering::Relaxed));
+            drawn
+                .map(|lines| (!lines.is_empty()).then_some(lines))
+                .transpose()
+        },
+        |lines| lines.map(tell_each),
         |told| match told.and_then(|told| outcome.add(told, out)) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => ControlFlow::Break(error),
@@ -143,6 +145,16 @@ fn answer_lines<A: Serialize>(
     match ended {
         ControlFlow::Continue(()) => Ok(outcome),
         ControlFlow::Break(error) => Err(error),
+    }
+}
+
+/// Returns how many questions a thread takes next, given how long so many took. It decides nothing but who answers
+/// what.
+fn next_at_a_time(n: usize, took: Duration) -> usize {
+    match took {
+        took if took * 2 <= AT_A_TIME => (n * 2).min(MOST_AT_A_TIME),
+        took if took > AT_A_TIME => (n / 2).max(1),
+        _ => n,
     }
 }
 
@@ -172,43 +184,18 @@ fn tell<A: Serialize>(line: Line, answer: impl Fn(&[u8]) -> Result<A>) -> Told {
 }
 
 impl Outcome {
-    /// Writes what became of a question, and counts it.
-    fn add(&mut self, told: Told, out: &mut impl Write) -> io::Result<()> {
-        out.write_all(&told.json)?;
-        // Who asks through a pipe may wait for this answer before the next question.
-        out.flush()?;
-        self.questions += 1;
-        if let Some(error) = told.error {
-            self.unanswered += 1;
-            self.first.get_or_insert((told.line, error));
-        }
-        Ok(())
-    }
-}
-
-impl<R: BufRead> Lines<R> {
-    /// Reads on to the next line that is not blank; `None` at the end.
-    fn next(&mut self) -> io::Result<Option<Line>> {
-        loop {
-            let mut json = Vec::new();
-            let mut limited = self.input.by_ref().take(MAX_LINE as u64 + 1);
-            if limited.read_until(b'\n', &mut json)? == 0 {
-                return Ok(None);
-            }
-            self.n_read += 1;
-            let number = self.n_read;
-            if json.len() > MAX_LINE && json.last() != Some(&b'\n') {
-                self.input.skip_until(b'\n')?;
-                return Ok(Some(Line { number, json: None }));
-            }
-            if number == 1 && json.starts_with(BYTE_ORDER_MARK) {
-                json.drain(..BYTE_ORDER_MARK.len());
-            }
-            if !json.trim_ascii().is_empty() {
-                let json = Some(json);
-                return Ok(Some(Line { number, json }));
+    /// Writes what became of questions, and counts them.
+    fn add(&mut self, told: Vec<Told>, out: &mut impl Write) -> io::Result<()> {
+        for told in told {
+            out.write_all(&told.json)?;
+            self.questions += 1;
+            if let Some(error) = told.error {
+                self.unanswered += 1;
+                self.first.get_or_insert((told.line, error));
             }
         }
+        // Who asks through a pipe may wait for these answers before the next question.
+        out.flush()
     }
 }
 
@@ -221,7 +208,7 @@ mod tests {
     /// Doubles the number that is a line.
     fn doubled(input: &[u8], threads: usize) -> (Vec<Value>, Outcome) {
         let mut out = Vec::new();
-        let lines = Lines { input, n_read: 0 };
+        let lines = Lines::new(input);
         let threads = NonZeroUsize::new(threads).unwrap();
         let answer = |json: &[u8]| {
             let number: u64 = parsed(json, "a number")?;
@@ -276,6 +263,19 @@ mod tests {
     }
 
     #[test]
+    fn short_questions_are_taken_many_at_a_time_and_long_ones_alone() {
+        let mut n = 1;
+        for _ in 0..20 {
+            n = next_at_a_time(n, Duration::from_micros(10));
+        }
+        assert_eq!(n, MOST_AT_A_TIME);
+        for _ in 0..20 {
+            n = next_at_a_time(n, Duration::from_secs(1));
+        }
+        assert_eq!(n, 1);
+    }
+
+    #[test]
     fn an_answer_is_told_before_the_next_question_comes() {
         /// A pipe whose other end asks once the last answer has come.
         struct Dialogue<'a> {
@@ -311,10 +311,7 @@ mod tests {
             n_answered: &n_answered,
             n_asked: 0,
         };
-        let lines = Lines {
-            input: BufReader::new(dialogue),
-            n_read: 0,
-        };
+        let lines = Lines::new(dialogue);
         let threads = NonZeroUsize::new(2).unwrap();
         let answer = |_: &[u8]| Ok(json!({}));
         let outcome = answer_lines(lines, &mut Answers(&n_answered), threads, answer).unwrap();

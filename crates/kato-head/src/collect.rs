@@ -5,7 +5,7 @@ mod edges;
 mod visiting;
 
 use std::collections::HashMap;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use foldhash::quality::RandomState;
 use kato_model::{Event, PatternName};
@@ -91,6 +91,17 @@ pub(crate) trait Sink {
         n_known: usize,
         times: u32,
     ) -> Result<(), HeadError>;
+
+    /// Notes that patterns of another part of a store come, the first of a level or one more, in which those of
+    /// before may be again; breaks off where they have to come [once more](Self::end_level).
+    fn source(&mut self, _is_first: bool) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    /// Notes that no more patterns of a level come; goes on where they have to come once more.
+    fn end_level(&mut self) -> ControlFlow<()> {
+        ControlFlow::Break(())
+    }
 
     /// Returns whether what reaches into a pattern of these symbols, or of these first and last ones, matters.
     /// Where it does not, [`visit`] may show any other symbols in their place.

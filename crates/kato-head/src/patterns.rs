@@ -1,6 +1,8 @@
 //! Names the patterns that hold what was counted.
 
+mod coming;
 mod finder;
+mod found;
 mod looked_at;
 
 use std::collections::BTreeMap;
@@ -17,9 +19,6 @@ use crate::explanation::Explanation;
 use crate::head::Head;
 use crate::one_by_one::OneByOne;
 
-/// Patterns between two looks whether there are too many.
-const DROP_EVERY: usize = 256;
-
 impl Head {
     /// Names the patterns behind the counts of explanations, at most `most` for each count, each with
     /// the place where it was first seen, if the store knows that.
@@ -27,7 +26,9 @@ impl Head {
     /// The store must be the one that the head was built of. What was learned since and is not
     /// committed is in no pattern of it, and what was committed since in no count. Reads all
     /// levels once, whatever the number of explanations, and keeps the ends of those patterns that
-    /// begin or end with a symbol that is asked about.
+    /// begin or end with a symbol that is asked about. Where patterns lie in several parts of the store
+    /// and more than a million of a level hold what is asked about, that level is read once for each
+    /// million or less.
     ///
     /// # Errors
     ///
@@ -38,14 +39,13 @@ impl Head {
         explanations: &mut [Explanation],
         most: usize,
     ) -> Result<(), HeadError> {
-        let mut finder = Finder::new(self, explanations);
+        let mut finder = Finder::new(self, explanations, most);
         let mut number = |text: &str| Ok(self.number(text));
         let ends = match self.has_plain_names() {
             true => Ends::Needed,
             false => Ends::All,
         };
         visit(store, &mut number, self.options(), &mut finder, ends)?;
-        finder.keep_best(most);
         let mut looked_at = LookedAt::new(self, store)?;
         finder.look_again(|holder, finder| looked_at.show(holder, finder))?;
         finder.name(self, explanations, most);
@@ -103,7 +103,6 @@ pub struct PatternNamer<'h> {
     finder: Finder,
     reader: OneByOne,
     most: usize,
-    n_added: usize,
 }
 
 impl<'h> PatternNamer<'h> {
@@ -112,10 +111,9 @@ impl<'h> PatternNamer<'h> {
     pub fn new(head: &'h Head, explanations: &[Explanation], most: usize) -> Self {
         Self {
             head,
-            finder: Finder::new(head, explanations).with_symbols_before(),
+            finder: Finder::new(head, explanations, most).with_symbols_before(),
             reader: OneByOne::new(head.n_levels, head.options().order),
             most,
-            n_added: 0,
         }
     }
 
@@ -136,11 +134,6 @@ impl<'h> PatternNamer<'h> {
         let number = &mut |text: &str| Ok(self.head.number(text));
         self.reader
             .read(holder, events, times, number, &mut self.finder)?;
-        self.n_added += 1;
-        if self.n_added.is_multiple_of(DROP_EVERY) {
-            // No pattern comes twice, so what one holds is final.
-            self.finder.drop_least(self.most);
-        }
         Ok(())
     }
 
@@ -152,7 +145,8 @@ impl<'h> PatternNamer<'h> {
 
     /// Writes the patterns into the explanations, which have to be those that the namer was made
     /// for.
-    pub fn name(self, explanations: &mut [Explanation]) {
+    pub fn name(mut self, explanations: &mut [Explanation]) {
+        self.finder.settle();
         self.finder.name(self.head, explanations, self.most);
     }
 }

@@ -83,17 +83,8 @@ pub(crate) async fn handle(app: Arc<App>, request: Request) -> Response {
     headers.insert(TRACE_ID, trace_id.clone());
     let took = started.elapsed();
     let status = response.status();
-    // The cause may name files of the server, so it goes into the log alone, where the trace id
-    // finds it.
-    if let Some(Cause(cause)) = response.extensions_mut().remove()
-        && let Some(n_left_out) = app.failed_requests.should_log()
-    {
-        tracing::error!(
-            trace_id = logged(&trace_id),
-            cause,
-            n_left_out,
-            "request failed"
-        );
+    if let Some(cause) = response.extensions_mut().remove() {
+        log_failure(&app, Some(&trace_id), &cause, "request failed");
     }
     // By the template, not the path: clients choose paths, and the number of series must be
     // bounded.
@@ -169,8 +160,23 @@ fn trace_id(headers: &HeaderMap) -> HeaderValue {
     })
 }
 
+/// Logs why something failed, unless there are too many such lines.
+///
+/// A cause may name files of the server, so it goes into the log alone, where the trace id finds it.
+pub(crate) fn log_failure(
+    app: &App,
+    trace_id: Option<&HeaderValue>,
+    Cause(cause): &Cause,
+    failed: &str,
+) {
+    if let Some(n_left_out) = app.failed_requests.should_log() {
+        let trace_id = trace_id.map(logged);
+        tracing::error!(trace_id, cause, n_left_out, "{failed}");
+    }
+}
+
 /// Returns as much of a trace id as the log gets: the client's own may be as long as a head.
-pub(crate) fn logged(trace_id: &HeaderValue) -> &str {
+fn logged(trace_id: &HeaderValue) -> &str {
     // Visible ASCII, so that every byte is the end of a character.
     let id = trace_id.to_str().unwrap_or_default();
     id.get(..LOGGED_BYTES).unwrap_or(id)

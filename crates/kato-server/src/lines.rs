@@ -12,11 +12,13 @@ use axum::response::Response;
 use hyper::body::Frame;
 use kato_prediction::Cancel;
 use serde::Serialize;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 
 use crate::app::App;
 use crate::budget::SMALL;
+use crate::dispatch::log_failure;
 use crate::refusal::Refusal;
+use crate::reply::{Cause, Reply};
 use crate::resources::{AnswerBuffer, RequestResources, paid_by, until_sent};
 use crate::workers::Work;
 
@@ -30,6 +32,8 @@ type AnswerPiece = dyn Fn(&App, usize, &RequestResources, &Cancel) -> Vec<u8> + 
 pub(crate) struct Lines {
     /// The node that answers, by which threads are shared out.
     pub(crate) node: String,
+    /// That of the request, for the log.
+    pub(crate) trace_id: Option<HeaderValue>,
     pub(crate) n_pieces: usize,
     pub(crate) answer: Arc<AnswerPiece>,
 }
@@ -49,7 +53,15 @@ impl Lines {
         app: &Arc<App>,
         resources: &Arc<RequestResources>,
     ) -> Response {
-        let body = LinesBody {
+        let mut response = Response::new(Body::new(self.into_body(app, resources)));
+        *response.status_mut() = StatusCode::OK;
+        let kind = HeaderValue::from_static(JSON_LINES);
+        response.headers_mut().insert(header::CONTENT_TYPE, kind);
+        response
+    }
+
+    fn into_body(self, app: &Arc<App>, resources: &Arc<RequestResources>) -> LinesBody {
+        LinesBody {
             // As many as work at a time, and as many that wait to be sent or for their turn.
             at_a_time: 2 * app.workers.n_long_of_node(),
             app: Arc::clone(app),
@@ -58,12 +70,7 @@ impl Lines {
             pieces: VecDeque::new(),
             ending: VecDeque::new(),
             _resources: Arc::clone(resources),
-        };
-        let mut response = Response::new(Body::new(body));
-        *response.status_mut() = StatusCode::OK;
-        let kind = HeaderValue::from_static(JSON_LINES);
-        response.headers_mut().insert(header::CONTENT_TYPE, kind);
-        response
+        }
     }
 }
 
@@ -121,6 +128,23 @@ impl LinesBody {
     }
 }
 
+impl LinesBody {
+    /// Returns a piece that is made, or writes down why there is none: nothing else would tell.
+    fn made(&self, made: Result<Result<Made, Refusal>, JoinError>) -> Result<Made, CutOff> {
+        let cause = match made {
+            Ok(Ok(made)) => return Ok(made),
+            Ok(Err(refusal)) => Reply::from(refusal).take_cause(),
+            // One that is cancelled goes with a server that stops.
+            Err(error) => error.is_panic().then(|| Cause(error.to_string())),
+        };
+        if let Some(cause) = &cause {
+            let trace_id = self.lines.trace_id.as_ref();
+            log_failure(&self.app, trace_id, cause, "answer of many lines failed");
+        }
+        Err(CutOff(cause.map(|Cause(cause)| cause)))
+    }
+}
+
 async fn make_piece(
     app: Arc<App>,
     resources: Arc<RequestResources>,
@@ -163,7 +187,7 @@ impl HttpBody for LinesBody {
             let made = ready!(Pin::new(&mut first.0).poll(cx));
             self.pieces.pop_front();
             // Without its end, so that nobody takes what there is for all.
-            let made = made.map_err(|_| CutOff)?.map_err(|_| CutOff)?;
+            let made = self.made(made)?;
             if made.has_lacked && self.at_a_time > 1 {
                 // Alone it may have what it needs, so from here on none are made ahead.
                 self.at_a_time = 1;
@@ -180,8 +204,12 @@ impl HttpBody for LinesBody {
 
 /// The error of an answer that ends before its last line: the server is stopping, or failed.
 #[derive(Debug, thiserror::Error)]
-#[error("the server ended the answer before its last line")]
-struct CutOff;
+#[error("the server ended the answer before its last line{}", of_cause(self.0.as_ref()))]
+struct CutOff(Option<String>);
+
+fn of_cause(cause: Option<&String>) -> String {
+    cause.map_or_else(String::new, |cause| format!(": {cause}"))
+}
 
 /// Lines of JSON that are paid for.
 pub(crate) struct LinesBuffer<'a> {
@@ -217,5 +245,37 @@ impl<'a> LinesBuffer<'a> {
     /// Returns the lines.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.buffer.into_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::to_bytes;
+    use kato_service::{Service, ServiceOptions};
+
+    use super::*;
+    use crate::options::Options;
+
+    #[tokio::test]
+    async fn an_answer_that_is_cut_off_says_what_failed() {
+        let service = Service::in_memory(ServiceOptions::default());
+        let app = App::new(service, Options::default(), Box::new(Bytes::new));
+        let app = Arc::new(app);
+        let (request, answer) = (app.request_memory.share(), app.answer_memory.share());
+        let resources = RequestResources::of_part(request, answer);
+        let lines = Lines {
+            node: String::new(),
+            trace_id: None,
+            n_pieces: 2,
+            answer: Arc::new(|_, idx, _, _| match idx {
+                0 => b"{}\n".to_vec(),
+                _ => panic!("piece {idx} has no answer"),
+            }),
+        };
+        let body = Body::new(lines.into_body(&app, &resources));
+        let error = to_bytes(body, usize::MAX).await.unwrap_err();
+        let told = error.to_string();
+        assert!(told.contains("before its last line"), "{told}");
+        assert!(told.contains("piece 1 has no answer"), "{told}");
     }
 }

@@ -43,6 +43,7 @@ pub(crate) fn visit(
         level: 0,
         retired: Tombstones::default(),
         is_top: n_levels <= 1,
+        is_first_source: true,
         source_ids: Vec::new(),
         run: Vec::new(),
         children: Vec::new(),
@@ -53,12 +54,18 @@ pub(crate) fn visit(
         let retired = store.tombstones(level);
         collector.retired = retired.map_err(|source| HeadError::Store { level, source })?;
         collector.is_top = level + 1 == n_levels;
-        let visited = store.visit(level, &mut collector);
-        // A visitor can only break off; the reason is kept beside it.
-        if let Some(error) = collector.error.take() {
-            return Err(error);
+        loop {
+            collector.is_first_source = true;
+            let visited = store.visit(level, &mut collector);
+            // A visitor can only break off; the reason is kept beside it.
+            if let Some(error) = collector.error.take() {
+                return Err(error);
+            }
+            visited.map_err(|source| HeadError::Store { level, source })?;
+            if collector.sink.end_level().is_break() {
+                break;
+            }
         }
-        visited.map_err(|source| HeadError::Store { level, source })?;
     }
     Ok((collector.counted, collector.missing))
 }
@@ -76,6 +83,7 @@ struct Collector<'a> {
     /// Patterns of the level that count as if nobody had learned them.
     retired: Tombstones,
     is_top: bool,
+    is_first_source: bool,
     /// By number of the source: a symbol at the lowest level, a place in `edges` above; `None`
     /// before the first use.
     source_ids: Vec<Option<u32>>,
@@ -209,7 +217,8 @@ impl PatternVisitor for Collector<'_> {
     fn source(&mut self, symbols: &SourceSymbols<'_>, _n_patterns: u64) -> ControlFlow<()> {
         self.source_ids.clear();
         self.source_ids.resize(symbols.len(), None);
-        ControlFlow::Continue(())
+        self.sink
+            .source(std::mem::replace(&mut self.is_first_source, false))
     }
 
     fn pattern(

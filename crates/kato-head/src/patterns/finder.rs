@@ -1,17 +1,20 @@
 //! Finds the patterns that hold what explanations count.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
+use std::ops::ControlFlow;
 
 use foldhash::quality::RandomState;
 
+use super::coming::Coming;
+use super::found::{Found, Held, rank};
 use crate::HeadError;
 use crate::collect::{BREAK, Holder, Sink};
 use crate::explanation::{CountedPattern, Counts, Explanation, OrderTerm, Reason};
 use crate::head::Head;
 use crate::symbols::SymbolId;
 
-/// Patterns of one count beyond those that will be listed, before the least of them are dropped.
-const SPARE: usize = 1000;
+/// Patterns between two looks whether there are too many.
+const LOOK_EVERY: usize = if cfg!(debug_assertions) { 1 } else { 256 };
 
 impl Head {
     /// Returns the n-gram of a term; `None` if it was never counted, or has unknown symbols.
@@ -25,8 +28,8 @@ impl Head {
 
     /// Lists the patterns with the most occurrences.
     fn listed(&self, found: &Found, most: usize) -> Vec<CountedPattern> {
-        let mut holders: Vec<(&Holder, &Held)> = found.held.iter().collect();
-        holders.sort_by(|one, other| Held::rank(*one).cmp(&Held::rank(*other)));
+        let mut holders: Vec<(&Holder, &Held)> = found.whole.iter().collect();
+        holders.sort_by_key(|&(holder, held)| rank(holder, held));
         let text = |&symbol: &u32| self.text(SymbolId(symbol)).map(str::to_owned);
         let pattern = |(holder, held): (&Holder, &Held)| {
             let mut before: Vec<String> = held.before.iter().filter_map(text).collect();
@@ -63,44 +66,6 @@ struct Target {
     ngram: Vec<u32>,
 }
 
-/// What one pattern holds of a target.
-#[derive(Debug, Clone, Default)]
-struct Held {
-    count: u64,
-    before: BTreeSet<u32>,
-}
-
-impl Held {
-    /// Returns the key to sort by: the most occurrences first, ties by level and name.
-    fn rank<'a>((holder, held): (&'a Holder, &Self)) -> (std::cmp::Reverse<u64>, &'a Holder) {
-        (std::cmp::Reverse(held.count), holder)
-    }
-}
-
-/// The patterns that hold a target.
-#[derive(Debug, Default)]
-struct Found {
-    held: BTreeMap<Holder, Held>,
-    /// Patterns that hold it and are not kept.
-    n_dropped: u64,
-}
-
-impl Found {
-    /// Keeps so many patterns with the most occurrences.
-    fn keep_best(&mut self, most: usize) {
-        if self.held.len() <= most {
-            return;
-        }
-        let mut holders: Vec<(Holder, Held)> = std::mem::take(&mut self.held).into_iter().collect();
-        holders.sort_by(|(one, of_one), (other, of_other)| {
-            Held::rank((one, of_one)).cmp(&Held::rank((other, of_other)))
-        });
-        self.n_dropped += (holders.len() - most) as u64;
-        holders.truncate(most);
-        self.held = holders.into_iter().collect();
-    }
-}
-
 /// An n-gram that is looked for, and its place in [`Finder::found`].
 type Place = (Vec<u32>, usize);
 
@@ -110,9 +75,15 @@ type Role = u8;
 /// The role of any symbol of a target.
 const ANY: Role = 1 << 2;
 
-/// A sink that keeps who holds the targets.
-#[derive(Debug, Default)]
+/// A sink that keeps who holds the targets: those that will be listed, and not many more.
+#[derive(Debug)]
 pub(super) struct Finder {
+    /// Patterns that will be listed of each target.
+    most: usize,
+    coming: Coming,
+    /// The pattern that came last.
+    last: Option<Holder>,
+    n_seen: usize,
     targets: HashMap<Target, usize, RandomState>,
     found: Vec<Found>,
     /// The targets by how many symbols stand before their n-gram, and by the first one of that.
@@ -125,11 +96,18 @@ pub(super) struct Finder {
 }
 
 impl Finder {
-    /// Creates a finder of what the counts of explanations count.
-    pub(super) fn new(head: &Head, explanations: &[Explanation]) -> Self {
+    /// Creates a finder of what the counts of explanations count, of at most `most` patterns each.
+    pub(super) fn new(head: &Head, explanations: &[Explanation], most: usize) -> Self {
         let mut finder = Self {
+            most,
+            coming: Coming::ONCE,
+            last: None,
+            n_seen: 0,
+            targets: HashMap::default(),
+            found: Vec::new(),
+            by_first: Default::default(),
             roles: vec![0; head.symbols().len()],
-            ..Self::default()
+            keeps_before: false,
         };
         for (term, symbol) in terms(explanations) {
             let Some(target) = head.target(term, symbol) else {
@@ -162,7 +140,8 @@ impl Finder {
     /// Returns about how many bytes what was found takes.
     pub(super) fn heap_bytes(&self) -> usize {
         let held = size_of::<(Holder, Held)>() * 2;
-        let kept = self.found.iter().map(|found| found.held.len());
+        let kept = self.found.iter();
+        let kept = kept.map(|found| found.whole.len() + found.open.len());
         kept.sum::<usize>() * held
     }
 
@@ -181,7 +160,7 @@ impl Finder {
                 let length = n_before + ngram.len();
                 let is_new = length > n_known && length <= window.len();
                 if is_new && window[n_before..length] == ngram[..] {
-                    let held = self.found[*place].held.entry(holder).or_default();
+                    let held = self.found[*place].open.entry(holder).or_default();
                     held.count = held.count.saturating_add(times.into());
                     if self.keeps_before {
                         held.before.extend(&window[..n_before]);
@@ -191,17 +170,22 @@ impl Finder {
         }
     }
 
-    /// Drops patterns that will not be listed, where there are many.
-    pub(super) fn drop_least(&mut self, most: usize) {
-        let is_many = |found: &&mut Found| found.held.len() >= most.saturating_add(SPARE);
-        let many = self.found.iter_mut().filter(is_many);
-        many.for_each(|found| found.keep_best(most));
+    /// Notes that a pattern, or more of one, comes; returns whether it is looked at.
+    fn comes(&mut self, holder: Holder) -> bool {
+        if self.last != Some(holder) {
+            self.last = Some(holder);
+            self.n_seen += 1;
+            if self.n_seen.is_multiple_of(LOOK_EVERY) {
+                self.coming.drop_some(&mut self.found, self.most);
+            }
+        }
+        self.coming.is_looked_at(&holder.name)
     }
 
-    /// Keeps the patterns that will be listed.
-    pub(super) fn keep_best(&mut self, most: usize) {
-        let found = self.found.iter_mut();
-        found.for_each(|found| found.keep_best(most));
+    /// Notes that no more patterns come.
+    pub(super) fn settle(&mut self) {
+        let most = self.most;
+        self.found.iter_mut().for_each(|found| found.settle(most));
     }
 
     /// Looks for the symbols before n-grams in the patterns that are kept, of which `show` shows one to a sink.
@@ -210,9 +194,10 @@ impl Finder {
         mut show: impl FnMut(Holder, &mut Self) -> Result<(), E>,
     ) -> Result<(), E> {
         self.keeps_before = true;
+        self.coming = Coming::Again;
         let places = self.by_first[1].values().flatten();
         let places: Vec<usize> = places.map(|(_, place)| *place).collect();
-        let held = |&place: &usize| self.found[place].held.keys().copied();
+        let held = |&place: &usize| self.found[place].whole.keys().copied();
         let holders: BTreeSet<Holder> = places.iter().flat_map(held).collect();
         let before = self
             .found
@@ -224,8 +209,8 @@ impl Finder {
         }
         let again = std::mem::replace(&mut self.found, before);
         for (found, again) in self.found.iter_mut().zip(again) {
-            for (holder, held) in &mut found.held {
-                held.before = again.held.get(holder).cloned().unwrap_or_default().before;
+            for (holder, held) in &mut found.whole {
+                held.before = again.open.get(holder).cloned().unwrap_or_default().before;
             }
         }
         Ok(())
@@ -241,7 +226,7 @@ impl Finder {
                 let Some(found) = place.map(|&place| &self.found[place]) else {
                     continue;
                 };
-                term.n_patterns = Some(found.n_dropped + found.held.len() as u64);
+                term.n_patterns = Some(found.n_whole());
                 term.patterns = head.listed(found, most);
             }
         }
@@ -250,8 +235,10 @@ impl Finder {
 
 impl Sink for Finder {
     fn run(&mut self, holder: Holder, run: &[u32], times: u32) -> Result<(), HeadError> {
-        for start in 0..run.len() {
-            self.look(holder, &run[start..], 0, times);
+        if self.comes(holder) {
+            for start in 0..run.len() {
+                self.look(holder, &run[start..], 0, times);
+            }
         }
         Ok(())
     }
@@ -263,8 +250,22 @@ impl Sink for Finder {
         n_known: usize,
         times: u32,
     ) -> Result<(), HeadError> {
-        self.look(holder, window, n_known, times);
+        if self.comes(holder) {
+            self.look(holder, window, n_known, times);
+        }
         Ok(())
+    }
+
+    fn source(&mut self, is_first: bool) -> ControlFlow<()> {
+        match is_first {
+            true => ControlFlow::Continue(()),
+            false => self.coming.again(),
+        }
+    }
+
+    fn end_level(&mut self) -> ControlFlow<()> {
+        self.last = None;
+        self.coming.end(&mut self.found, self.most)
     }
 
     fn needs_ends(&self, symbols: &[u32]) -> bool {

@@ -1,6 +1,6 @@
 //! The parts of an explanation are the number that they explain.
 
-use kato_head::explanation::{Counts, ExpertShare, Explanation, OrderTerm, Reason};
+use kato_head::explanation::{Counts, Explanation, Reason};
 use kato_head::{Expert, HeadOptions, PatternNamer, Weights};
 use kato_learner::config::Recording;
 use kato_learner::{HierarchicalConceptLearner, TextDocument};
@@ -8,7 +8,7 @@ use kato_store::{MemoryStore, PatternStore};
 use kato_tokenizer::Whitespace;
 use proptest::prelude::*;
 
-use crate::support::{WORDS, documents, head_of, learner, memory_store};
+use crate::support::{WORDS, documents, head_of, learner, memory_store, orders_of};
 
 /// Returns the probability that the n-grams give.
 fn parts_of_ngrams(explanation: &Explanation) -> f64 {
@@ -17,13 +17,6 @@ fn parts_of_ngrams(explanation: &Explanation) -> f64 {
         .iter()
         .find(|part| part.expert == Expert::Ngrams);
     part.map_or(0.0, |part| part.probability)
-}
-
-fn orders_of(part: &mut ExpertShare) -> &mut [OrderTerm] {
-    match &mut part.reason {
-        Reason::Ngrams { orders, .. } => orders,
-        _ => &mut [],
-    }
 }
 
 proptest! {
@@ -60,7 +53,7 @@ proptest! {
             }
             namer.name(&mut one_by_one);
             let mut named = explanations.clone();
-            for order in named.iter_mut().flat_map(|named| &mut named.parts).flat_map(orders_of) {
+            for order in named.iter_mut().flat_map(orders_of) {
                 order.patterns.truncate(most);
             }
             prop_assert_eq!(&one_by_one, &named);

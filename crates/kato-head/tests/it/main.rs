@@ -12,5 +12,6 @@ mod bits;
 mod builder;
 mod disk;
 mod explanations;
+mod naming;
 mod oracle;
 mod support;

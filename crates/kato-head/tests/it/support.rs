@@ -1,5 +1,6 @@
 //! Small hierarchies, trained into any store.
 
+use kato_head::explanation::{Explanation, OrderTerm, Reason};
 use kato_head::{Head, HeadOptions, SymbolId};
 use kato_learner::plan::{Child, PlannedSymbols};
 use kato_learner::{HierarchicalConceptLearner, TextDocument};
@@ -114,6 +115,16 @@ pub(crate) fn plan(learner: &HierarchicalConceptLearner, document: &str) -> Plan
         below = here;
     }
     Planned { tokens, calls }
+}
+
+/// Lists the counts of n-grams in an explanation.
+pub(crate) fn orders_of(why: &mut Explanation) -> impl Iterator<Item = &mut OrderTerm> {
+    why.parts
+        .iter_mut()
+        .flat_map(|part| match &mut part.reason {
+            Reason::Ngrams { orders, .. } => orders.as_mut_slice(),
+            _ => &mut [],
+        })
 }
 
 pub(crate) fn vocabulary() -> Vec<&'static str> {

@@ -16,10 +16,10 @@ use super::next::{asked_of, symbol_of, took_too_long};
 use crate::app::App;
 use crate::bodies::questions;
 use crate::call::Call;
-use crate::dispatch::{TRACE_ID, logged};
+use crate::dispatch::{TRACE_ID, log_failure};
 use crate::lines::{Lines, LinesBuffer};
 use crate::refusal::Refusal;
-use crate::reply::{Answer, Cause, Outcome, Reply};
+use crate::reply::{Answer, Outcome, Reply};
 use crate::resources::RequestResources;
 
 /// Questions for the head that one thread answers before others have their turn.
@@ -45,13 +45,15 @@ pub(crate) fn ask_batch(app: &App, call: &Call) -> Outcome {
     let session_id = call.param().to_owned();
     let node = app.service.processor_id_of_session(&session_id);
     let pieces = pieces(&batch);
+    let trace_id = call.headers.get(TRACE_ID).cloned();
     let asking = Asking {
-        trace_id: call.headers.get(TRACE_ID).cloned(),
+        trace_id: trace_id.clone(),
         session_id,
         batch,
     };
     Ok(Answer::Lines(Lines {
         node: node.unwrap_or_default(),
+        trace_id,
         n_pieces: pieces.len(),
         answer: Arc::new(move |app, idx, resources, cancel| {
             let piece = pieces.get(idx).cloned().unwrap_or_default();
@@ -129,11 +131,9 @@ impl Asking {
     /// Returns what a question is told that has no answer.
     fn line_of(&self, refusal: Refusal, app: &App) -> Line {
         let mut reply = Reply::from(refusal);
-        if let Some(Cause(cause)) = reply.take_cause()
-            && let Some(n_left_out) = app.failed_requests.should_log()
-        {
-            let trace_id = self.trace_id.as_ref().map(logged);
-            tracing::error!(trace_id, cause, n_left_out, "question of a batch failed");
+        if let Some(cause) = reply.take_cause() {
+            let trace_id = self.trace_id.as_ref();
+            log_failure(app, trace_id, &cause, "question of a batch failed");
         }
         BatchAnswer::Error(BatchError {
             status: reply.status().as_u16(),
