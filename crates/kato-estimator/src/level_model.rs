@@ -123,9 +123,8 @@ impl<'a> LevelModel<'a> {
         let recaptures = holders.map_or(Vec::new(), |[calls, windows]| {
             let known = [reach.share, reach.factor];
             let weighting = weighting(evidence, calls, &reach.tilt);
-            let fit = |&copies| {
-                Recapture::fit([calls, windows], known, copies, weighting, reach.outside)
-            };
+            let fit =
+                |&copies| Recapture::fit([calls, windows], known, copies, weighting, reach.outside);
             reach.copies.iter().map(fit).collect()
         });
         Self {

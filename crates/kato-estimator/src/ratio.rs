@@ -279,7 +279,10 @@ mod tests {
         assert!(tilt(10_000).of(1.0, 0.0) > 0.24);
         let by_text = sums.tilt(&Target::text_bytes(250_000));
         assert_eq!(by_text, Tilt::NONE, "who knows how long they are?");
-        assert_eq!(Sums::default().tilt(&Target::samples(9).with_text_bytes(9)), Tilt::NONE);
+        assert_eq!(
+            Sums::default().tilt(&Target::samples(9).with_text_bytes(9)),
+            Tilt::NONE
+        );
     }
 
     #[test]

@@ -402,7 +402,9 @@ impl Drawn {
     /// Returns the size of what the run stores: of a whole corpus with its documents, where it tells them.
     fn to_store(&self, args: &Args, text_bytes: f64) -> kato_estimator::Target {
         let is_all = args.target.is_none() && args.samples.is_none();
-        let whole = self.whole.filter(|whole| is_all && whole.text_bytes.is_some());
+        let whole = self
+            .whole
+            .filter(|whole| is_all && whole.text_bytes.is_some());
         whole.unwrap_or_else(|| kato_estimator::Target::text_bytes(text_bytes as u64))
     }
 }

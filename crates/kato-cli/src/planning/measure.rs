@@ -121,8 +121,17 @@ impl Measured {
     }
 
     /// Returns the seconds that grow with the text, however large the run.
+    ///
+    /// Workers of a pilot wait at its end for the one that has the largest document, and at its beginning for the
+    /// first one: of a few documents that is much, and of many it is no more.
     pub(crate) fn growing_seconds(&self) -> f64 {
-        self.seconds - self.flush_seconds
+        let working = self.seconds - self.flush_seconds - self.waiting_seconds();
+        working.max(self.core_seconds / self.workers.max(1) as f64)
+    }
+
+    /// Returns the seconds in which a worker waited for documents, in the mean.
+    pub(crate) fn waiting_seconds(&self) -> f64 {
+        self.seconds * self.starved_share
     }
 }
 

@@ -55,7 +55,7 @@ impl Peak {
         text_bytes: f64,
         peak: impl Fn(&Measured) -> Option<u64>,
     ) -> Option<Self> {
-        let told = |pilot| Some((pilot.text_bytes as f64, peak(pilot)? as f64));
+        let told = |pilot: &Measured| Some((pilot.text_bytes as f64, peak(pilot)? as f64));
         let peaks: Vec<(f64, f64)> = measured.iter().filter_map(told).collect();
         let least = peaks.iter().copied().min_by(|a, b| {
             let by_text = a.0.total_cmp(&b.0);

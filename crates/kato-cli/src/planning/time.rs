@@ -41,6 +41,10 @@ pub(crate) struct TimeLaw {
     fastest: Option<Scaling>,
     /// The law that all pilots would rather have.
     rather: Option<Law>,
+    /// Of reading and decoding, which one thread does: no run is faster. `None` where pilots do not tell.
+    reading: Option<Scaling>,
+    /// Seconds in which a worker waits for documents that others have, whatever the size.
+    waiting: f64,
     /// Seconds that a byte takes to the disk while nothing is learned.
     flush_a_byte: f64,
 }
@@ -72,6 +76,8 @@ impl TimeLaw {
             all,
             fastest: of_fastest(measured),
             rather: rather.map(|free| free.law()),
+            reading: fitted(&analyzer, measured, |pilot| Some(pilot.reader_seconds)),
+            waiting: waiting(measured),
             flush_a_byte: flush_a_byte(measured),
         })
     }
@@ -89,7 +95,8 @@ impl TimeLaw {
         &self.all
     }
 
-    /// Returns the seconds of a run of a size: by the law, with what laws are off by at a distance.
+    /// Returns the seconds of a run of a size: by the law, with what laws are off by at a distance, and not less
+    /// than reading takes.
     ///
     /// # Errors
     ///
@@ -102,7 +109,17 @@ impl TimeLaw {
         let expected = fastest.and_then(|law| law.predict(size).ok());
         let expected = expected.map_or(prediction.value, |expected| expected.value);
         let found = Interval::new(expected, prediction.low / drift, prediction.high * drift);
-        Ok(found.widened(beyond(prediction.extrapolation)))
+        let found = found.widened(beyond(prediction.extrapolation));
+        let reading = self.reading.as_ref();
+        let reading = reading.and_then(|law| law.predict(size).ok());
+        let found = reading.map_or(found, |reading| {
+            Interval::new(
+                found.value.max(reading.value),
+                found.low.max(reading.low),
+                found.high.max(reading.value),
+            )
+        });
+        Ok(found.plus(Interval::around(self.waiting, 1.0)))
     }
 
     /// Describes the law, and whether the pilots would rather have another.
@@ -156,6 +173,12 @@ pub(crate) fn merging(
 #[must_use]
 pub(crate) fn beyond(times: f64) -> f64 {
     (BEYOND * (times / REACH).max(1.0).log10()).exp()
+}
+
+/// Returns the seconds in which workers of a pilot waited for documents, in the mean.
+fn waiting(measured: &[Measured]) -> f64 {
+    let all: f64 = measured.iter().map(Measured::waiting_seconds).sum();
+    all / measured.len().max(1) as f64
 }
 
 /// Returns the seconds that a byte took to the disk once a pilot had learned all.
@@ -243,6 +266,41 @@ mod tests {
         assert!(far > 2.0 * near, "{near} {far}");
         let last = law.last_flush(100e6);
         assert!((last.value - 0.05).abs() < 1e-9 && last.low == 0.0);
+    }
+
+    #[test]
+    fn what_workers_of_a_pilot_wait_for_one_document_does_not_grow_with_the_run() {
+        // One of two workers has a document that takes a twentieth of a second longer.
+        let measured: Vec<Measured> = [1, 2, 4, 6, 8]
+            .into_iter()
+            .flat_map(|eighths| [pilot(eighths * 375_000); 2])
+            .map(|pilot| {
+                let seconds = pilot.seconds + 0.025;
+                Measured {
+                    seconds,
+                    starved_share: 0.025 / seconds,
+                    ..pilot
+                }
+            })
+            .collect();
+        let law = TimeLaw::fit(&measured).unwrap();
+        let seconds = law.seconds(1e8).unwrap();
+        assert!((seconds.value - 1.025).abs() < 1e-6, "{seconds:?}");
+        assert!(seconds.high < 1.3, "{seconds:?}");
+    }
+
+    #[test]
+    fn no_run_is_faster_than_its_text_is_read() {
+        let measured = [1, 2, 4, 8].map(|eighths| {
+            let pilot = pilot(eighths * 1_000_000);
+            Measured {
+                reader_seconds: 2.0 * pilot.growing_seconds(),
+                ..pilot
+            }
+        });
+        let law = TimeLaw::fit(&measured).unwrap();
+        let seconds = law.seconds(1e9).unwrap().value;
+        assert!((seconds - 20.0).abs() < 1e-3, "{seconds}");
     }
 
     #[test]

@@ -8,8 +8,8 @@ use super::level_figures::LevelFigures;
 use crate::breakdown::{GrowthPoint, LevelEstimate, StorageBreakdown};
 use crate::bytes::{LevelContents, Segments};
 use crate::figure::{Figure, Method};
-use crate::ratio::Tilt;
 use crate::level_model::{LevelModel, Reach, drift};
+use crate::ratio::Tilt;
 use crate::{Calibration, StorageEngine, Target};
 
 /// Points of a growth curve.
