@@ -2,6 +2,7 @@
 
 mod entry;
 mod key;
+mod room;
 
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
@@ -15,15 +16,13 @@ use entry::Entry;
 
 pub use key::Key;
 
-/// What files of the cache end in.
-const EXTENSION: &str = "kato-cache";
-
 /// A folder of results.
 ///
 /// An entry's name is a digest of all that it depends on ([`Key`]), so there is nothing to keep in
 /// step: another table, tree, depth or seed has another name. Files are written whole or not at all
 /// and carry a checksum; one that is damaged is computed again. Where the files together exceed the
-/// limit, those that were longest not used are removed.
+/// limit, those that were longest not used are removed. What a killed program left unfinished goes with the next one
+/// that is kept.
 #[derive(Debug, Clone)]
 pub struct Cache {
     folder: PathBuf,
@@ -95,7 +94,9 @@ impl Cache {
         pack: fn(&T) -> Entry,
         unpack: fn(Entry) -> Option<T>,
     ) -> Result<(T, Saved), MicrobesError> {
-        let path = self.folder.join(format!("{}.{EXTENSION}", key.name()));
+        let path = self
+            .folder
+            .join(format!("{}.{}", key.name(), room::EXTENSION));
         let begun = Instant::now();
         if let Some((entry, n_bytes)) = entry::read(&path) {
             let computed_s = entry.computed_s;
@@ -136,38 +137,11 @@ impl Cache {
             return Ok((0, 0));
         }
         std::fs::create_dir_all(&self.folder)?;
-        let n_evicted = self.evict(self.limit_bytes - n_bytes)?;
-        let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
+        let n_evicted = room::make(&self.folder, self.limit_bytes - n_bytes)?;
+        let mut file = room::unfinished(&self.folder)?;
         std::io::Write::write_all(&mut file, &bytes)?;
         file.persist(path)?;
         Ok((n_bytes, n_evicted))
-    }
-
-    /// Removes the entries longest not used until the others take at most so many bytes.
-    fn evict(&self, most_bytes: u64) -> std::io::Result<usize> {
-        let mut entries = Vec::new();
-        for file in std::fs::read_dir(&self.folder)? {
-            let (path, facts) = file.and_then(|file| Ok((file.path(), file.metadata()?)))?;
-            // Other files in the folder are not the cache's.
-            if path
-                .extension()
-                .is_some_and(|extension| extension == EXTENSION)
-            {
-                entries.push((facts.modified()?, facts.len(), path));
-            }
-        }
-        entries.sort();
-        let mut n_bytes: u64 = entries.iter().map(|entry| entry.1).sum();
-        let mut n_evicted = 0;
-        for (_, size, path) in entries {
-            if n_bytes <= most_bytes {
-                break;
-            }
-            std::fs::remove_file(path)?;
-            n_bytes -= size;
-            n_evicted += 1;
-        }
-        Ok(n_evicted)
     }
 }
 

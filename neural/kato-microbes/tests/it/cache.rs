@@ -103,6 +103,38 @@ fn what_was_longest_not_used_makes_room() -> Done {
 }
 
 #[test]
+fn what_a_killed_program_left_behind_goes_and_what_is_being_written_counts() -> Done {
+    let folder = tempfile::tempdir()?;
+    let probe = Cache::new(folder.path().join("probe"), 1 << 20);
+    let key = |n: u64| Key::new("distances").with("n", n);
+    let one = probe.distances(&key(0), || matrix(6))?.1.n_bytes;
+    let at = folder.path().join("small");
+    std::fs::create_dir(&at)?;
+    let filled = |name: &str| -> Result<std::fs::File, std::io::Error> {
+        std::fs::write(at.join(name), vec![0; one as usize])?;
+        std::fs::File::open(at.join(name))
+    };
+    // Whoever has ended holds no lock; files of others are left alone, whatever they are called.
+    drop(filled("left.kato-cache-part")?);
+    drop(filled(".tmpAbCdEf")?);
+    let written = filled("written.kato-cache-part")?;
+    written.try_lock()?;
+
+    // Room for two, of which one is being written.
+    let cache = Cache::new(&at, 2 * one + one / 2);
+    assert_eq!(cache.distances(&key(1), || matrix(6))?.1.n_evicted, 0);
+    assert!(!at.join("left.kato-cache-part").exists());
+    assert_eq!(cache.distances(&key(2), || matrix(6))?.1.n_evicted, 1);
+    assert!(at.join(".tmpAbCdEf").exists() && at.join("written.kato-cache-part").exists());
+    // Nothing of the cache's own writing stays.
+    assert_eq!(files(&at)?.len(), 3);
+    drop(written);
+    assert_eq!(cache.distances(&key(3), || matrix(6))?.1.n_evicted, 0);
+    assert!(!at.join("written.kato-cache-part").exists());
+    Ok(())
+}
+
+#[test]
 fn tokens_of_a_file_come_from_the_cache_until_something_changes() -> Done {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("t.tsv");
