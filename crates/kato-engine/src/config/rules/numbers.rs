@@ -40,10 +40,16 @@ impl Rule for Count {
         whole.or_else(|| {
             let number = value.as_f64().filter(|number| *number >= 0.0)?;
             // Rounded so that it stays on the side of the range on which it is.
-            Some(match number < self.0 as f64 {
-                true => number.floor() as u64,
-                false => number.ceil() as u64,
-            })
+            let rounded = match number < self.0 as f64 {
+                true => number.floor(),
+                false => number.ceil(),
+            };
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "it is whole and not below 0, and one above all counts becomes the largest"
+            )]
+            Some(rounded as u64)
         })
     }
 
