@@ -17,7 +17,9 @@ use tokio::sync::watch;
 use crate::RemoteError;
 use crate::backend::{Kind, RemoteBackend, clients, node_ids};
 use crate::doubts::TornLearns;
-use crate::error::{failed, refused, taught_before, teach, unreachable, unreadable_position};
+use crate::error::{
+    failed, refused, taken, taught_before, teach, unreachable, unreadable_position,
+};
 use crate::record::{Record, Records};
 use crate::state::{State, StateFile};
 use crate::stock::{Journal, Stock, StockSettings};
@@ -211,7 +213,7 @@ impl RemoteBackendBuilder {
         let file = StateFile::open(&self.state)?;
         if file.exists() {
             let reason = "it exists: resume that run, or give this one another name";
-            return Err(refused("begin", &self.state, reason));
+            return Err(taken(&self.state, reason));
         }
         let nodes: Vec<String> = learner.node_names().into_iter().map(Into::into).collect();
         let (runtime, client) = self.connect(learner)?;
@@ -224,7 +226,7 @@ impl RemoteBackendBuilder {
                 "the server keeps run {}: resume it, or give this one another name",
                 self.run
             );
-            return Err(refused("begin", &self.state, reason));
+            return Err(taken(&self.state, reason));
         }
         let server = client.base_url().to_owned();
         let settings = (self.batch, self.settings.onto_taught);
@@ -262,7 +264,7 @@ impl RemoteBackendBuilder {
         let dir = self.state.with_added_extension("taught");
         if EmbeddedStore::exists(&dir) && !Stock::is_left_over(&dir)? {
             let reason = "what another run taught lies beside it: give this run another name";
-            return Err(refused("begin", &self.state, reason));
+            return Err(taken(&self.state, reason));
         }
         let part = self.state.with_added_extension("taught.part");
         let remove = |dir: &Path| match std::fs::remove_dir_all(dir) {

@@ -188,6 +188,9 @@ impl RemoteError {
             Self::Teach { source, .. } | Self::Unreachable { source, .. } => source
                 .downcast_ref()
                 .map_or_else(|| self.kind().class(), ClientError::class),
+            Self::State { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
+                ErrorClass::Conflict
+            }
             Self::State { source, .. } | Self::Spawn(source) => ErrorClass::of_io(source.kind()),
             error => error.kind().class(),
         }
@@ -242,6 +245,11 @@ pub(crate) fn refused(
     reason: impl Into<Box<dyn Error + Send + Sync>>,
 ) -> RemoteError {
     failed(action, path)(io::Error::other(reason))
+}
+
+/// Creates the error that a new run is not begun where another is.
+pub(crate) fn taken(path: &Path, reason: impl Into<Box<dyn Error + Send + Sync>>) -> RemoteError {
+    failed("begin", path)(io::Error::new(io::ErrorKind::AlreadyExists, reason))
 }
 
 /// Creates the error that the position of the run, as it was kept, is not one of ours.
@@ -314,6 +322,16 @@ mod tests {
         assert_eq!(error.kind(), BackendErrorKind::Refused);
         let own = error.get_ref().downcast_ref::<RemoteError>();
         assert!(matches!(own, Some(RemoteError::Teach { node, .. }) if node == "run_node1"));
+    }
+
+    #[test]
+    fn a_state_that_is_there_already_is_a_conflict() {
+        let failed = |kind: io::ErrorKind| failed("begin", Path::new("run"))(kind.into());
+        assert_eq!(
+            failed(io::ErrorKind::AlreadyExists).class(),
+            ErrorClass::Conflict
+        );
+        assert_eq!(failed(io::ErrorKind::Other).class(), ErrorClass::Other);
     }
 
     #[test]

@@ -359,7 +359,9 @@ mod tests {
         }
         let possible = argument.get_possible_values();
         let possible = possible.iter().map(|value| value.get_name());
-        let values = possible.chain(VALUES);
+        let defaults = argument.get_default_values().iter();
+        let defaults = defaults.filter_map(|value| value.to_str());
+        let values = possible.chain(defaults).chain(VALUES);
         let mut forms = values.map(|value| format!("--{long}={value}"));
         let is_right = |form: &String| {
             let words = path.split(' ').chain([form.as_str()]);
