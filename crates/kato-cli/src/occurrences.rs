@@ -72,6 +72,20 @@ impl Asked {
         Ok(tokens)
     }
 
+    /// Returns whether documents hold one of these tokens.
+    ///
+    /// # Errors
+    ///
+    /// When the occurrences are damaged.
+    pub(crate) fn holds_any(&self, tokens: &[u32]) -> Result<bool> {
+        for token in tokens {
+            if self.occurrences.count(std::slice::from_ref(token))? > 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Returns the text of tokens.
     pub(crate) fn text(&self, tokens: &[u32]) -> String {
         self.run.learner().tokenizer().decode(tokens)

@@ -95,11 +95,37 @@ impl Bits {
         Self::set_before(&line, bit)
     }
 
+    /// Returns how many bits are set in front of each of two places.
+    #[inline]
+    pub(crate) fn ranks(&self, low: u64, high: u64) -> (u64, u64) {
+        let bits = BITS as u64;
+        if low / bits != high / bits {
+            return (self.rank(low), self.rank(high));
+        }
+        let (line, bit) = self.line(low);
+        let of_high = HEAD + (high % bits) as usize;
+        (
+            Self::set_before(&line, bit),
+            Self::set_before(&line, of_high),
+        )
+    }
+
+    /// Has memory send what is known of a place, which will soon be asked for.
+    #[inline]
+    pub(crate) fn fetch(&self, at: u64) {
+        self.0.view().prefetch(Self::start_of_line(at));
+    }
+
+    #[inline]
+    fn start_of_line(at: u64) -> usize {
+        let line = usize::try_from(at / BITS as u64);
+        line.map_or(usize::MAX, |line| line.saturating_mul(LINE))
+    }
+
     #[inline]
     fn line(&self, at: u64) -> ([u64; LINE / 8], usize) {
         let bits = BITS as u64;
-        let place = usize::try_from(at / bits).map_or(usize::MAX, |n| n.saturating_mul(LINE));
-        let bytes: [u8; LINE] = self.0.view().array(place);
+        let bytes: [u8; LINE] = self.0.view().array(Self::start_of_line(at));
         let mut line = [0; LINE / 8];
         for (word, bytes) in line.iter_mut().zip(bytes.as_chunks().0) {
             *word = u64::from_le_bytes(*bytes);

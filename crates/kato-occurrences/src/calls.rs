@@ -1,18 +1,25 @@
 //! The learn calls of a unit's text: the one around a span, and whether one is at a place.
 
-use crate::LessonShape;
 use crate::unit::Unit;
+use crate::{LessonShape, shape};
+
+/// A learn call around a span: where it begins, where what follows it does, and the borders of the levels below.
+#[derive(Debug)]
+pub(crate) struct Around {
+    pub(crate) first: u64,
+    pub(crate) next: u64,
+    pub(crate) borders: Vec<Vec<u32>>,
+}
 
 impl Unit {
-    /// Returns the learn call of the lowest level, from one on, that holds a span of a document whole, and
-    /// where it begins.
+    /// Returns the learn call of the lowest level, from one on, that holds a span of a document whole.
     pub(crate) fn call_around(
         &self,
         lowest: usize,
         from: u64,
         to: u64,
         [start, end]: [u64; 2],
-    ) -> Option<(u64, LessonShape)> {
+    ) -> Option<Around> {
         let mut first = from;
         for level in lowest..self.cuts.n_levels() {
             // The borders of a level are borders of those below, so the search goes on from there.
@@ -24,9 +31,13 @@ impl Unit {
                 // It crosses a border of this level.
                 continue;
             }
-            let shape = self.shape(level, first, next);
-            if shape.is_call(self.header.promotes) {
-                return Some((first, shape));
+            let borders = self.borders(level, first, next);
+            if shape::is_call(&borders, (next - first) as u32, self.header.promotes) {
+                return Some(Around {
+                    first,
+                    next,
+                    borders,
+                });
             }
         }
         None
@@ -62,17 +73,14 @@ impl Unit {
         true
     }
 
-    /// Returns what lies between two borders of a level.
-    fn shape(&self, level: usize, first: u64, next: u64) -> LessonShape {
+    /// Returns the borders of the levels below between two of a level.
+    fn borders(&self, level: usize, first: u64, next: u64) -> Vec<Vec<u32>> {
         let mut borders = vec![Vec::new(); level];
         for at in first..next {
             for of_level in borders.iter_mut().take(self.cuts.levels_at(at)) {
                 of_level.push((at - first) as u32);
             }
         }
-        LessonShape {
-            tokens: self.tokens(first, next),
-            borders,
-        }
+        borders
     }
 }

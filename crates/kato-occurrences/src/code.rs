@@ -4,9 +4,6 @@
 //! the symbols below it, in the order in which they come in the text; nodes follow each other from the root
 //! down, the side of the zeros first.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 /// The mark of a child that is a symbol.
 const SYMBOL: u32 = 1 << 31;
 
@@ -53,31 +50,12 @@ impl Code {
     /// Creates the code of at least two symbols that occur so often, each at least once, and fewer than 2³²
     /// times together. So none has more than 47 bits.
     pub(crate) fn new(counts: &[u32]) -> Self {
-        let mut merged: Vec<([u32; 2], u64)> = Vec::with_capacity(counts.len());
-        let leaves = (0..).zip(counts);
-        let leaves = leaves.map(|(symbol, &count)| Reverse((u64::from(count), symbol | SYMBOL)));
-        // Ties go by the number of the child, so that nothing else decides.
-        let mut heap: BinaryHeap<_> = leaves.collect();
-        while let Some(Reverse((rarest, zero))) = heap.pop() {
-            let Some(Reverse((next, one))) = heap.pop() else {
-                break;
-            };
-            heap.push(Reverse((rarest + next, merged.len() as u32)));
-            merged.push(([zero, one], next));
-        }
+        let merged = merge(counts);
         let mut code = Self {
             nodes: Vec::with_capacity(merged.len()),
             words: vec![(0, 0); counts.len()],
         };
         let (mut start, mut set_before) = (0, 0);
-        let mut count_of = vec![0u64; merged.len()];
-        let count = |child: u32, of: &[u64]| match child & SYMBOL {
-            0 => of[child as usize],
-            _ => u64::from(counts[(child & !SYMBOL) as usize]),
-        };
-        for (idx, (children, _)) in merged.iter().enumerate() {
-            count_of[idx] = children.iter().map(|&child| count(child, &count_of)).sum();
-        }
         // The node above and the side of it; none for the root, which was merged last.
         let mut open = Vec::new();
         if let Some(root) = merged.len().checked_sub(1) {
@@ -94,13 +72,17 @@ impl Code {
                 code.words[(child & !SYMBOL) as usize] = word;
                 continue;
             }
-            let (children, ones) = merged[child as usize];
+            let Merged {
+                children,
+                count,
+                ones,
+            } = merged[child as usize];
             code.nodes.push(Node {
                 start,
                 set_before,
                 children: [0; 2],
             });
-            start += count_of[child as usize];
+            start += count;
             set_before += ones;
             let (bits, length) = word;
             for side in [1, 0] {
@@ -118,13 +100,89 @@ impl Code {
     }
 }
 
+/// A node of two that were the rarest.
+#[derive(Debug, Clone, Copy)]
+struct Merged {
+    children: [u32; 2],
+    count: u64,
+    /// That of the child of the bit 1.
+    ones: u64,
+}
+
+/// Merges the two rarest symbols or nodes until one is left, the last. Ties go by the number of the child, nodes
+/// before symbols, so that nothing else decides.
+fn merge(counts: &[u32]) -> Vec<Merged> {
+    let leaves = (0..).zip(counts);
+    let mut leaves: Vec<(u32, u32)> = leaves.map(|(symbol, &count)| (count, symbol)).collect();
+    leaves.sort_unstable();
+    let mut leaves = leaves.into_iter().peekable();
+    let mut merged: Vec<Merged> = Vec::with_capacity(counts.len());
+    // A node is never rarer than those before it, so the rarest is the first that is in no other.
+    let mut n_inside = 0;
+    let mut rarest = |merged: &[Merged]| {
+        let node = merged.get(n_inside).map(|node| node.count);
+        let leaf = leaves.peek().map(|leaf| u64::from(leaf.0));
+        match (node, leaf) {
+            (Some(node), leaf) if leaf.is_none_or(|leaf| node <= leaf) => {
+                n_inside += 1;
+                Some((node, n_inside as u32 - 1))
+            }
+            _ => {
+                let (count, symbol) = leaves.next()?;
+                Some((u64::from(count), symbol | SYMBOL))
+            }
+        }
+    };
+    while let Some((count, zero)) = rarest(&merged)
+        && let Some((ones, one)) = rarest(&merged)
+    {
+        merged.push(Merged {
+            children: [zero, one],
+            count: count + ones,
+            ones,
+        });
+    }
+    merged
+}
+
 #[cfg(test)]
 mod tests {
+    use std::cmp::Reverse;
+    use std::collections::BinaryHeap;
+
     use proptest::prelude::*;
 
     use super::*;
 
+    /// Merges as the book says, with all that is left in a heap.
+    fn merged_in_a_heap(counts: &[u32]) -> Vec<[u32; 2]> {
+        let leaves = (0..).zip(counts);
+        let leaves = leaves.map(|(symbol, &count)| Reverse((u64::from(count), symbol | SYMBOL)));
+        let mut heap: BinaryHeap<_> = leaves.collect();
+        let mut merged = Vec::new();
+        while let Some(Reverse((rarest, zero))) = heap.pop()
+            && let Some(Reverse((next, one))) = heap.pop()
+        {
+            heap.push(Reverse((rarest + next, merged.len() as u32)));
+            merged.push([zero, one]);
+        }
+        merged
+    }
+
     proptest! {
+        #[test]
+        fn the_rarest_are_merged_first(
+            // Few numbers, so that there are ties.
+            counts in prop_oneof![
+                prop::collection::vec(1u32..9, 2..80),
+                prop::collection::vec(1u32..100_000, 2..80),
+            ],
+        ) {
+            let merged = merge(&counts);
+            let children: Vec<[u32; 2]> = merged.iter().map(|node| node.children).collect();
+            prop_assert_eq!(children, merged_in_a_heap(&counts));
+        }
+
         #[test]
         fn words_lead_to_their_symbols_and_bits_are_counted(
             counts in prop::collection::vec(1u32..1000, 2..80),

@@ -6,9 +6,13 @@ use std::path::{Path, PathBuf};
 use kato_columns::files::{FileError, lock, remove};
 
 use crate::header::{Position, name, read_chain, units_dir};
+use crate::page::Page;
 use crate::spans::{Span, spans};
 use crate::unit::{Rows, Unit};
-use crate::{DocumentRef, LessonShape, OccurrencesError, Written};
+use crate::{LessonShape, OccurrencesError, TokenPlace, TracedSpan, Written};
+
+/// Places that are looked up together.
+const AT_ONCE: usize = 1 << 10;
 
 /// The occurrences of a knowledge base.
 #[derive(Debug)]
@@ -67,19 +71,6 @@ impl Removal {
         remove(self.at.join(name(&Position::default())))?;
         Ok(remove(&self.at)?)
     }
-}
-
-/// A place of the documents.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TokenPlace {
-    /// The document.
-    pub document: DocumentRef,
-    /// The number, from 0, of the first token among the document's learned tokens.
-    pub token: u64,
-    /// The learn call of the lowest level that holds all of it, and the number of its first token in the
-    /// document; `None` where it crosses a border of every level.
-    pub call: Option<(u64, LessonShape)>,
 }
 
 impl Occurrences {
@@ -176,22 +167,18 @@ impl Occurrences {
         limit: usize,
     ) -> Result<Vec<TokenPlace>, OccurrencesError> {
         let mut places = Vec::new();
-        let mut skip = after;
+        let mut page = Page::new(after, limit);
         for unit in &self.units {
-            if places.len() >= limit {
+            if page.is_full() {
                 break;
             }
-            let wanted = (limit - places.len()) as u64;
-            let found = unit.read(|| {
-                let rows = unit.find(tokens).unwrap_or(Rows { start: 0, end: 0 });
-                let start = rows.start.saturating_add(skip).min(rows.end);
-                let end = start.saturating_add(wanted).min(rows.end);
-                let place = |row| place_at(unit, unit.place(row), tokens.len() as u64, 0);
-                let found: Vec<TokenPlace> = (start..end).map(place).collect();
-                (found, rows.len())
+            let (found, next) = unit.read(|| {
+                let mut page = page;
+                let rows = page.take(unit.find(tokens).unwrap_or_default());
+                (list(unit, &[(rows, tokens.len())]), page)
             })?;
-            skip = skip.saturating_sub(found.1);
-            places.extend(found.0);
+            page = next;
+            places.extend(found);
         }
         Ok(places)
     }
@@ -209,27 +196,33 @@ impl Occurrences {
         after: u64,
         limit: usize,
     ) -> Result<(u64, Vec<TokenPlace>), OccurrencesError> {
-        let (mut sum, mut places) = (0u64, Vec::new());
+        let (mut sum, mut places) = (0, Vec::new());
+        let mut page = Page::new(after, limit);
+        let length = shape.tokens.len() as u64;
         for unit in &self.units {
-            let found = unit.read(|| {
-                let rows = unit
-                    .find(&shape.tokens)
-                    .unwrap_or(Rows { start: 0, end: 0 });
-                let (mut n_found, mut found) = (0, Vec::new());
-                for place in (rows.start..rows.end).map(|row| unit.place(row)) {
-                    if !unit.is_lesson(place, shape) {
-                        continue;
-                    }
-                    if sum + n_found >= after && places.len() + found.len() < limit {
-                        let length = shape.tokens.len() as u64;
-                        found.push(place_at(unit, place, length, shape.level() + 1));
-                    }
-                    n_found += 1;
+            let (n_found, found, next) = unit.read(|| {
+                let mut page = page;
+                let rows = unit.find(&shape.tokens).unwrap_or_default();
+                let (mut n_found, mut listed) = (0, Vec::new());
+                for start in (rows.start..rows.end).step_by(AT_ONCE) {
+                    let end = start.saturating_add(AT_ONCE as u64).min(rows.end);
+                    let mut found = unit.places(&(start..end).collect::<Vec<u64>>());
+                    found.retain(|&place| unit.is_lesson(place, shape));
+                    let found_before = n_found;
+                    n_found += found.len() as u64;
+                    let taken = page.take(Rows {
+                        start: found_before,
+                        end: n_found,
+                    });
+                    let taken = (taken.start..taken.end)
+                        .map(|number| found[(number - found_before) as usize]);
+                    listed.extend(taken.map(|place| (place, length)));
                 }
-                (n_found, found)
+                (n_found, unit.describe(&listed, shape.level() + 1), page)
             })?;
-            sum += found.0;
-            places.extend(found.1);
+            page = next;
+            sum += n_found;
+            places.extend(found);
         }
         Ok((sum, places))
     }
@@ -241,17 +234,57 @@ impl Occurrences {
     ///
     /// [`OccurrencesError::Damaged`].
     pub fn spans(&self, tokens: &[u32]) -> Result<Vec<Span>, OccurrencesError> {
-        spans(&self.units, tokens)
+        let spans = spans(&self.units, tokens)?.into_iter();
+        Ok(spans.map(|held| held.span).collect())
+    }
+
+    /// Returns the [spans](Self::spans) of a text of at least so many tokens, each with its
+    /// [places](Self::places) without the first `after` of them and `limit` at most.
+    ///
+    /// # Errors
+    ///
+    /// [`OccurrencesError::Damaged`].
+    pub fn trace(
+        &self,
+        tokens: &[u32],
+        min_tokens: usize,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<TracedSpan>, OccurrencesError> {
+        let mut held = spans(&self.units, tokens)?;
+        held.retain(|held| held.span.tokens.len() >= min_tokens);
+        let mut traced: Vec<TracedSpan> = Vec::with_capacity(held.len());
+        let mut pages = vec![Page::new(after, limit); held.len()];
+        traced.extend(held.iter().map(|held| TracedSpan {
+            span: held.span.clone(),
+            places: Vec::new(),
+        }));
+        for (idx, unit) in self.units.iter().enumerate() {
+            let taken = held.iter().zip(&mut pages);
+            let taken =
+                taken.map(|(held, page)| (page.take(held.rows[idx]), held.span.tokens.len()));
+            let taken: Vec<(Rows, usize)> = taken.collect();
+            if taken.iter().all(|(rows, _)| rows.len() == 0) {
+                continue;
+            }
+            let mut found = unit.read(|| list(unit, &taken))?.into_iter();
+            for (traced, (rows, _)) in traced.iter_mut().zip(&taken) {
+                traced
+                    .places
+                    .extend(found.by_ref().take(rows.len() as usize));
+            }
+        }
+        Ok(traced)
     }
 }
 
-/// Describes a place of a unit's text, with the learn call around it of a level from the lowest asked for on.
-fn place_at(unit: &Unit, place: u64, length: u64, lowest: usize) -> TokenPlace {
-    let (idx, start, end) = unit.documents.at(place);
-    let call = unit.call_around(lowest, place, place.saturating_add(length), [start, end]);
-    TokenPlace {
-        document: unit.documents.document(idx),
-        token: place.saturating_sub(start),
-        call: call.map(|(first, shape)| (first.saturating_sub(start), shape)),
-    }
+/// Describes the places of rows of sequences, each with its length, in their order.
+fn list(unit: &Unit, sequences: &[(Rows, usize)]) -> Vec<TokenPlace> {
+    let rows = sequences.iter().flat_map(|(rows, _)| rows.start..rows.end);
+    let places = unit.places(&rows.collect::<Vec<u64>>());
+    let lengths = sequences
+        .iter()
+        .flat_map(|&(rows, length)| std::iter::repeat_n(length as u64, rows.len() as usize));
+    let places: Vec<(u64, u64)> = places.into_iter().zip(lengths).collect();
+    unit.describe(&places, 0)
 }

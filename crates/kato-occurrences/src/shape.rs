@@ -1,6 +1,8 @@
 //! The tokens below a pattern, and where the learn calls of each level begin among them: by both together a
 //! learn call is known.
 
+use std::ops::Range;
+
 use kato_model::{PatternName, Symbol};
 use kato_store::trace::{Trace, TraceChild};
 
@@ -68,23 +70,6 @@ impl LessonShape {
         Some(())
     }
 
-    /// Returns whether these are the tokens and borders of a learn call, and not what a level left over at a
-    /// document's end.
-    pub(crate) fn is_call(&self, promotes: bool) -> bool {
-        self.is_call_at(self.level(), 0, self.tokens.len() as u32, promotes)
-    }
-
-    fn is_call_at(&self, level: usize, start: u32, end: u32, promotes: bool) -> bool {
-        let Some(below) = level.checked_sub(1) else {
-            return end - start >= 2;
-        };
-        let children = self.children(below, start, end);
-        // Only the last one can be left over, and goes up if at all.
-        let last = children.last().copied();
-        children.len() >= 2
-            && last.is_some_and(|last| promotes || self.is_call_at(below, last, end, promotes))
-    }
-
     /// Returns the name of the pattern that was learned, whose tokens `text` knows.
     #[must_use]
     pub fn name<'a>(&self, text: impl Fn(u32) -> &'a str + Copy) -> PatternName {
@@ -103,7 +88,7 @@ impl LessonShape {
             let events: Vec<[&str; 1]> = tokens.iter().map(|&token| [text(token)]).collect();
             return PatternName::of_events(&events);
         };
-        let children = self.children(below, start, end);
+        let children = children(&self.borders, below, start, end);
         let ends = children[1..].iter().copied().chain([end]);
         let mut names = children.iter().zip(ends).map(|(&start, end)| {
             // The original passes an empty symbol up for a chunk of one token.
@@ -120,12 +105,29 @@ impl LessonShape {
         let events: Vec<[String; 1]> = names.map(|symbol| [symbol.to_string()]).collect();
         PatternName::of_events(&events)
     }
+}
 
-    /// Returns where the learn calls of a level begin between two places.
-    fn children(&self, level: usize, start: u32, end: u32) -> &[u32] {
-        let borders = &self.borders[level];
-        let first = borders.partition_point(|&border| border < start);
-        let last = borders.partition_point(|&border| border < end);
-        &borders[first..last]
-    }
+/// Returns whether tokens with these borders are a learn call, and not what a level left over at a document's end.
+pub(crate) fn is_call(borders: &[Vec<u32>], n_tokens: u32, promotes: bool) -> bool {
+    is_call_at(borders, borders.len(), 0..n_tokens, promotes)
+}
+
+fn is_call_at(borders: &[Vec<u32>], level: usize, tokens: Range<u32>, promotes: bool) -> bool {
+    let Some(below) = level.checked_sub(1) else {
+        return tokens.len() >= 2;
+    };
+    let children = children(borders, below, tokens.start, tokens.end);
+    // Only the last one can be left over, and goes up if at all.
+    let last = children.last().copied();
+    children.len() >= 2
+        && last
+            .is_some_and(|last| promotes || is_call_at(borders, below, last..tokens.end, promotes))
+}
+
+/// Returns where the learn calls of a level begin between two places.
+fn children(borders: &[Vec<u32>], level: usize, start: u32, end: u32) -> &[u32] {
+    let borders = &borders[level];
+    let first = borders.partition_point(|&border| border < start);
+    let last = borders.partition_point(|&border| border < end);
+    &borders[first..last]
 }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::OccurrencesError;
+use crate::reach::{Held, longest};
 use crate::unit::{Rows, Unit};
 
 /// A span of a text that the documents hold, and that is part of no longer one that they hold.
@@ -15,97 +16,43 @@ pub struct Span {
     pub count: u64,
 }
 
-/// Where the longest span with some end begins, and how often the documents hold it.
-type Reach = (usize, u64);
+/// A span with its rows in each unit, none where the unit does not hold it.
+#[derive(Debug)]
+pub(crate) struct HeldSpan {
+    pub(crate) span: Span,
+    pub(crate) rows: Vec<Rows>,
+}
 
 /// Returns the spans of a text in their order.
-pub(crate) fn spans(units: &[Unit], tokens: &[u32]) -> Result<Vec<Span>, OccurrencesError> {
-    let mut found: Vec<Span> = Vec::new();
-    let (mut end, mut known) = (tokens.len(), None);
-    while end > 0 {
-        let (start, count) = match known.take() {
-            Some(known) => known,
-            None => reach(units, &tokens[..end])?,
-        };
-        if start == end {
-            // A token that is nowhere.
-            end -= 1;
-            continue;
-        }
-        found.push(Span {
-            tokens: start..end,
-            count,
-        });
-        // The next span begins in front of this one and ends before it does.
-        match start.checked_sub(1) {
-            Some(first) => (end, known) = last_end(units, tokens, first, end - 1)?,
-            None => break,
-        }
-    }
-    found.reverse();
-    Ok(found)
-}
-
-/// Returns the largest end, up to `most`, of a span that the documents hold from `first` on or from further in
-/// front, and its reach; `first` itself where they do not even hold its token.
-fn last_end(
-    units: &[Unit],
-    tokens: &[u32],
-    first: usize,
-    most: usize,
-) -> Result<(usize, Option<Reach>), OccurrencesError> {
-    let held_to = |end: usize| {
-        let reached = reach(units, &tokens[..end])?;
-        Ok::<_, OccurrencesError>((reached.0 <= first).then_some(reached))
+pub(crate) fn spans(units: &[Unit], tokens: &[u32]) -> Result<Vec<HeldSpan>, OccurrencesError> {
+    // A unit is read in one go: to ask whether its files were written to takes as long as finding a span.
+    let held = units.iter().map(|unit| unit.read(|| longest(unit, tokens)));
+    let held: Vec<Vec<Held>> = held.collect::<Result<_, _>>()?;
+    let mut all: Vec<&Range<usize>> = held.iter().flatten().map(|held| &held.tokens).collect();
+    all.sort_unstable_by_key(|tokens| (tokens.start, std::cmp::Reverse(tokens.end)));
+    let mut last_end = 0;
+    // One that is part of another begins behind it or with it, and ends before it or with it.
+    all.retain(|tokens| {
+        let is_longest = tokens.end > last_end;
+        last_end = last_end.max(tokens.end);
+        is_longest
+    });
+    let of_span = |tokens: &Range<usize>| {
+        let rows = held.iter().map(|held| rows_of(held, tokens));
+        let rows: Vec<Rows> = rows.collect();
+        let count = rows.iter().map(|rows| rows.len()).sum();
+        let tokens = tokens.clone();
+        let span = Span { tokens, count };
+        HeldSpan { span, rows }
     };
-    // Mostly it is near: steps from the end double until it is passed, and are halved from then on.
-    let (mut beyond, mut step) = (most + 1, 1);
-    let mut held = loop {
-        let end = beyond.saturating_sub(step).max(first);
-        if end == first {
-            break (first, None);
-        }
-        if let Some(reached) = held_to(end)? {
-            break (end, Some(reached));
-        }
-        beyond = end;
-        step *= 2;
-    };
-    while beyond - held.0 > 1 {
-        let middle = held.0.midpoint(beyond);
-        match held_to(middle)? {
-            Some(reached) => held = (middle, Some(reached)),
-            None => beyond = middle,
-        }
-    }
-    Ok(held)
+    Ok(all.into_iter().map(of_span).collect())
 }
 
-/// Returns where the longest span that ends with a text begins, and how often the documents hold it.
-fn reach(units: &[Unit], tokens: &[u32]) -> Result<Reach, OccurrencesError> {
-    let mut longest = (tokens.len(), 0);
-    for unit in units {
-        let (start, count) = unit.read(|| reach_in(unit, tokens))?;
-        longest = match start.cmp(&longest.0) {
-            std::cmp::Ordering::Less => (start, count),
-            std::cmp::Ordering::Equal => (start, longest.1 + count),
-            std::cmp::Ordering::Greater => longest,
-        };
+/// Returns the rows of a span that no unit holds as part of a longer one.
+fn rows_of(held: &[Held], tokens: &Range<usize>) -> Rows {
+    let place = held.partition_point(|held| held.tokens.start < tokens.start);
+    match held.get(place) {
+        Some(held) if held.tokens == *tokens => held.rows,
+        _ => Rows { start: 0, end: 0 },
     }
-    Ok(longest)
-}
-
-fn reach_in(unit: &Unit, tokens: &[u32]) -> Reach {
-    let mut rows: Option<Rows> = None;
-    for (start, &token) in tokens.iter().enumerate().rev() {
-        let more = unit.symbol(token).map(|symbol| match rows {
-            None => unit.rows_of(symbol),
-            Some(rows) => unit.extend(rows, symbol),
-        });
-        match more.filter(|more| more.len() > 0) {
-            Some(more) => rows = Some(more),
-            None => return (start + 1, rows.map_or(0, Rows::len)),
-        }
-    }
-    (0, rows.map_or(0, Rows::len))
 }

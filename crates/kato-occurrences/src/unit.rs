@@ -17,11 +17,11 @@ use crate::code::Code;
 use crate::cuts::Cuts;
 use crate::documents::DocumentTable;
 use crate::header::Header;
-use crate::sequence::Sequence;
+use crate::sequence::{Counting, Sequence};
 use crate::unit_writer::{BETWEEN, FIRST_TOKEN, MARKS, PLACES, ROWS, SEQUENCE, STEP, SYMBOLS};
 
 /// The rows of the places that a sequence follows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Rows {
     pub(crate) start: u64,
     pub(crate) end: u64,
@@ -139,13 +139,22 @@ impl Unit {
         }
     }
 
-    /// Returns the rows of a sequence with a symbol in front of it.
-    pub(crate) fn extend(&self, rows: Rows, symbol: u32) -> Rows {
-        let (start, end) = self.sequence.ranks(symbol, rows.start, rows.end);
-        let first = self.starts[symbol as usize];
-        Rows {
-            start: first.saturating_add(start),
-            end: first.saturating_add(end),
+    /// Lengthens sequences, of which these are the rows, by a symbol in front of each.
+    pub(crate) fn extend_each(&self, sequences: &mut [(Rows, u32)]) {
+        let counting = |&(rows, symbol): &(Rows, u32)| {
+            let Rows { start, end } = rows;
+            self.sequence.counting(symbol, start, end)
+        };
+        let mut counted: Vec<Counting> = sequences.iter().map(counting).collect();
+        self.sequence.count_each(&mut counted);
+        for ((rows, symbol), counted) in sequences.iter_mut().zip(counted) {
+            let of_symbol = self.rows_of(*symbol);
+            // Whatever a damaged unit says, so that its rows come to an end.
+            let row = |n: u64| of_symbol.start.saturating_add(n).min(of_symbol.end);
+            *rows = Rows {
+                start: row(counted.low),
+                end: row(counted.high),
+            };
         }
     }
 
@@ -154,7 +163,9 @@ impl Unit {
         let mut symbols = tokens.iter().rev().map(|&token| self.symbol(token));
         let mut rows = self.rows_of(symbols.next()??);
         for symbol in symbols {
-            rows = self.extend(rows, symbol?);
+            let mut longer = [(rows, symbol?)];
+            self.extend_each(&mut longer);
+            rows = longer[0].0;
             if rows.len() == 0 {
                 return None;
             }
@@ -162,53 +173,92 @@ impl Unit {
         Some(rows)
     }
 
-    /// Returns the place of a row.
-    pub(crate) fn place(&self, row: u64) -> u64 {
-        let mut row = row;
+    /// Returns the places of rows.
+    pub(crate) fn places(&self, rows: &[u64]) -> Vec<u64> {
+        let known = self.places.view();
+        let mut places = vec![0; rows.len()];
+        let mut open: Vec<usize> = (0..rows.len()).collect();
+        let mut rows = rows.to_vec();
         for steps in 0..STEP {
-            let (is_known, before) = self.marks.get(row);
-            if is_known {
-                let known = self.places.view();
-                let known = known.u32(usize::try_from(before).unwrap_or(usize::MAX));
-                return u64::from(known) * STEP + steps;
+            rows.iter().for_each(|&row| self.marks.fetch(row));
+            let mut left = Vec::with_capacity(open.len());
+            let mut rows_left = Vec::with_capacity(open.len());
+            for (&idx, &row) in open.iter().zip(&rows) {
+                let (is_known, before) = self.marks.get(row);
+                if is_known {
+                    let known = known.u32(usize::try_from(before).unwrap_or(usize::MAX));
+                    places[idx] = u64::from(known) * STEP + steps;
+                } else {
+                    left.push(idx);
+                    rows_left.push(row);
+                }
             }
-            row = self.row_before(row).0;
+            if left.is_empty() {
+                return places;
+            }
+            (open, rows) = (left, rows_left);
+            self.go_back(&mut rows);
         }
         // One of so many neighbours is known.
-        self.places.view().raise_damage();
-        0
+        known.raise_damage();
+        places
     }
 
-    /// Returns the tokens from a place of the text to another, in one document.
-    pub(crate) fn tokens(&self, from: u64, to: u64) -> Vec<u32> {
-        let known = to.div_ceil(STEP);
+    /// Returns the tokens from one place of the text to another, in one document, of each pair.
+    pub(crate) fn tokens(&self, pairs: &[[u64; 2]]) -> Vec<Vec<u32>> {
+        let mut found: Vec<Vec<u32>> = vec![Vec::new(); pairs.len()];
+        // The pair, its place at the moment, and the row of that.
+        let mut open = Vec::new();
+        let mut rows = Vec::new();
+        for (idx, &[from, to]) in pairs.iter().enumerate() {
+            let (place, row) = self.known_behind(to);
+            if from < to && from < place {
+                open.push((idx, place));
+                rows.push(row);
+            }
+        }
+        while !open.is_empty() {
+            let symbols = self.go_back(&mut rows);
+            for ((idx, place), symbol) in open.iter_mut().zip(symbols) {
+                *place -= 1;
+                if *place < pairs[*idx][1] {
+                    let symbol = self.symbols[symbol as usize];
+                    found[*idx].push(symbol.saturating_sub(FIRST_TOKEN));
+                }
+            }
+            let is_left: Vec<bool> = open
+                .iter()
+                .map(|&(idx, place)| place > pairs[idx][0])
+                .collect();
+            let mut kept = is_left.iter();
+            open.retain(|_| kept.next() == Some(&true));
+            let mut kept = is_left.iter();
+            rows.retain(|_| kept.next() == Some(&true));
+        }
+        found.iter_mut().for_each(|tokens| tokens.reverse());
+        found
+    }
+
+    /// Returns the first place from one on whose row is known, with the row.
+    fn known_behind(&self, place: u64) -> (u64, u64) {
+        let known = place.div_ceil(STEP);
         let end = self.starts[self.starts.len() - 1] - 1;
-        let (mut place, mut row) = match known * STEP <= end {
+        match known * STEP <= end {
             true => {
-                let known = usize::try_from(known).unwrap_or(usize::MAX);
-                let row = u64::from(self.rows.view().u32(known));
-                (known as u64 * STEP, row)
+                let row = usize::try_from(known).unwrap_or(usize::MAX);
+                (known * STEP, u64::from(self.rows.view().u32(row)))
             }
             // The end of the text is its smallest symbol.
             false => (end, 0),
-        };
-        let mut tokens = Vec::new();
-        while place > from {
-            let (before, symbol) = self.row_before(row);
-            place -= 1;
-            row = before;
-            if place < to {
-                let symbol = self.symbols[symbol as usize];
-                tokens.push(symbol.saturating_sub(FIRST_TOKEN));
-            }
         }
-        tokens.reverse();
-        tokens
     }
 
-    /// Returns the row of the place before that of a row, and the symbol there.
-    fn row_before(&self, row: u64) -> (u64, u32) {
-        let (symbol, before) = self.sequence.get(row);
-        (self.starts[symbol as usize].saturating_add(before), symbol)
+    /// Replaces rows by those of the places before theirs, and returns the symbols there.
+    fn go_back(&self, rows: &mut [u64]) -> Vec<u32> {
+        let symbols = self.sequence.get_each(rows);
+        for (row, &symbol) in rows.iter_mut().zip(&symbols) {
+            *row = row.saturating_add(self.starts[symbol as usize]);
+        }
+        symbols
     }
 }

@@ -7,7 +7,7 @@
 
 use anyhow::Result;
 use indicatif::HumanCount;
-use kato_occurrences::Span;
+use kato_occurrences::TracedSpan;
 use serde::Serialize;
 
 use crate::inspect::layout::{heading, quoted};
@@ -53,12 +53,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let asked = Asked::open(&args.kb)?;
     let tokens = asked.tokens(&args.text)?;
-    let mut spans = asked.occurrences.spans(&tokens)?;
-    let is_held = !spans.is_empty();
-    spans.retain(|span| span.tokens.len() >= args.min_tokens);
-    let view = |span: Span| {
+    let spans = (asked.occurrences).trace(&tokens, args.min_tokens, args.after, args.limit)?;
+    let is_held = !spans.is_empty() || asked.holds_any(&tokens)?;
+    let view = |traced: TracedSpan| {
+        let TracedSpan { span, places, .. } = traced;
         let of_span = &tokens[span.tokens.clone()];
-        let places = asked.occurrences.places(of_span, args.after, args.limit)?;
         let places = places.into_iter().map(|place| asked.place(place));
         Ok(SpanView {
             start: span.tokens.start,

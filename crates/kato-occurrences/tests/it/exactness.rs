@@ -68,6 +68,27 @@ fn check_count_and_places(
     Ok(())
 }
 
+/// A trace is the longest spans with the places of each.
+fn check_trace(occurrences: &Occurrences, text: &[u32]) -> Result<(), TestCaseError> {
+    for (min_tokens, after, limit) in [(0, 0, usize::MAX), (2, 0, 3), (1, 1, 2), (3, 2, 0)] {
+        let traced = occurrences
+            .trace(text, min_tokens, after, limit)
+            .unwrap()
+            .into_iter()
+            .map(|traced| (traced.span, traced.places));
+        let mut expected = Vec::new();
+        for span in occurrences.spans(text).unwrap() {
+            if span.tokens.len() >= min_tokens {
+                let of_span = &text[span.tokens.clone()];
+                let places = occurrences.places(of_span, after, limit).unwrap();
+                expected.push((span, places));
+            }
+        }
+        prop_assert_eq!(traced.collect::<Vec<_>>(), expected);
+    }
+    Ok(())
+}
+
 /// Every longest span, by trying all.
 fn spans_of(tokens: &[Vec<u32>], text: &[u32]) -> Vec<(usize, usize, u64)> {
     let count = |start: usize, end: usize| scan(tokens, &text[start..end]).len() as u64;
@@ -219,6 +240,7 @@ proptest! {
                 .map(|span| (span.tokens.start, span.tokens.end, span.count))
                 .collect();
             prop_assert_eq!(spans, spans_of(&tokens, &text));
+            check_trace(&occurrences, &text)?;
         }
         check_lessons(&corpus, &occurrences)?;
     }
