@@ -5,8 +5,8 @@ use std::arch::x86_64::{
     _mm256_maskstore_ps, _mm256_set1_ps, _mm256_setzero_ps, _mm256_storeu_ps,
 };
 
-use super::super::plain;
 use super::super::product::Tile;
+use super::super::{COLUMNS, plain};
 
 /// # Safety
 ///
@@ -14,37 +14,120 @@ use super::super::product::Tile;
 /// and `width` columns (1 to 32) of factors, start and output, over `depth` elements.
 #[target_feature(enable = "avx2,fma")]
 pub(in super::super) unsafe fn tile_f32_avx2(tiles: Tile<f32>) {
-    // Sixteen registers hold 4 rows × 16 columns: a tile is up to 2 × 2 of these.
-    let halves = tiles
-        .strips()
-        .flat_map(|tile| [0, 4].map(|first| (tile, first)));
-    for (tile, first) in halves.filter(|(tile, first)| *first < tile.n_rows) {
+    for tile in tiles.strips() {
+        // SAFETY: the caller vouches for the instructions and the places.
+        unsafe {
+            if tile.width == COLUMNS {
+                whole(tile);
+            } else {
+                narrow(tile);
+            }
+        }
+    }
+}
+
+/// Returns up to `most` rows and columns of a tile, from these on.
+///
+/// # Safety
+///
+/// The tile has row `row` and column `column`, as its fields say.
+#[inline(always)]
+unsafe fn part(tile: Tile<f32>, [row, column]: [usize; 2], most: [usize; 2]) -> Tile<f32> {
+    Tile {
+        left: tile.left.wrapping_add(row * tile.row),
+        right: tile.right.wrapping_add(column),
+        start: if tile.start.is_null() {
+            tile.start
+        } else {
+            // SAFETY: a start has the rows and columns of the output.
+            unsafe { tile.start.add(row * tile.start_stride + column) }
+        },
+        // SAFETY: the caller vouches for the place.
+        out: unsafe { tile.out.add(row * tile.out_stride + column) },
+        n_rows: most[0].min(tile.n_rows - row),
+        width: most[1].min(tile.width - column),
+        ..tile
+    }
+}
+
+/// Computes up to 8 rows of 32 columns, three at a time: with their twelve sums, a vector of the panel and a value of
+/// each row, all sixteen registers are used, and a vector that was read serves three sums.
+///
+/// # Safety
+///
+/// As [`tile_f32_avx2`].
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn whole(tile: Tile<f32>) {
+    for first in (0..tile.n_rows).step_by(3) {
+        // SAFETY: rows from `first` below `n_rows`, as the caller vouches for.
+        unsafe {
+            let part = part(tile, [first, 0], [3, COLUMNS]);
+            match part.n_rows {
+                1 => rows_whole::<1>(part),
+                2 => rows_whole::<2>(part),
+                _ => rows_whole::<3>(part),
+            }
+        }
+    }
+}
+
+/// # Safety
+///
+/// As [`tile_f32_avx2`], with `R` rows and 32 columns.
+#[target_feature(enable = "avx2,fma")]
+unsafe fn rows_whole<const R: usize>(tile: Tile<f32>) {
+    let mut sums = [[_mm256_setzero_ps(); 4]; R];
+    // SAFETY: the caller vouches for rows below `R`, 32 columns and depths below `depth`.
+    unsafe {
+        if !tile.start.is_null() {
+            for (i, sums) in sums.iter_mut().enumerate() {
+                for (j, sum) in sums.iter_mut().enumerate() {
+                    *sum = _mm256_loadu_ps(tile.start.add(i * tile.start_stride + 8 * j));
+                }
+            }
+        }
+        let rows: [_; R] = std::array::from_fn(|i| tile.left.wrapping_add(i * tile.row));
+        for k in 0..tile.depth {
+            let b = tile.right.add(k * tile.right_depth);
+            let a = rows.map(|row| _mm256_set1_ps(*row.add(k * tile.left_depth)));
+            for j in 0..4 {
+                let b = _mm256_loadu_ps(b.add(8 * j));
+                for (sums, a) in sums.iter_mut().zip(a) {
+                    sums[j] = _mm256_fmadd_ps(a, b, sums[j]);
+                }
+            }
+        }
+        for (i, sums) in sums.iter().enumerate() {
+            for (j, &sum) in sums.iter().enumerate() {
+                _mm256_storeu_ps(tile.out.add(i * tile.out_stride + 8 * j), sum);
+            }
+        }
+    }
+}
+
+/// Computes up to 8 rows of fewer columns, 4 × 16 at a time.
+///
+/// # Safety
+///
+/// As [`tile_f32_avx2`].
+#[target_feature(enable = "avx2,fma")]
+unsafe fn narrow(tile: Tile<f32>) {
+    for first in (0..tile.n_rows).step_by(4) {
         for column in (0..tile.width).step_by(16) {
             // SAFETY: rows from `first` below `n_rows` and columns from `column` below `width`, as
             // the caller vouches for.
             unsafe {
-                let part = Tile {
-                    left: tile.left.wrapping_add(first * tile.row),
-                    right: tile.right.wrapping_add(column),
-                    start: if tile.start.is_null() {
-                        tile.start
-                    } else {
-                        tile.start.add(first * tile.start_stride + column)
-                    },
-                    out: tile.out.add(first * tile.out_stride + column),
-                    n_rows: 4.min(tile.n_rows - first),
-                    width: 16.min(tile.width - column),
-                    ..tile
-                };
+                let part = part(tile, [first, column], [4, 16]);
                 match (part.n_rows, part.width == 16) {
-                    (1, true) => rows_f32_avx2::<1, true>(part),
-                    (2, true) => rows_f32_avx2::<2, true>(part),
-                    (3, true) => rows_f32_avx2::<3, true>(part),
-                    (_, true) => rows_f32_avx2::<4, true>(part),
-                    (1, false) => rows_f32_avx2::<1, false>(part),
-                    (2, false) => rows_f32_avx2::<2, false>(part),
-                    (3, false) => rows_f32_avx2::<3, false>(part),
-                    (_, false) => rows_f32_avx2::<4, false>(part),
+                    (1, true) => rows_narrow::<1, true>(part),
+                    (2, true) => rows_narrow::<2, true>(part),
+                    (3, true) => rows_narrow::<3, true>(part),
+                    (_, true) => rows_narrow::<4, true>(part),
+                    (1, false) => rows_narrow::<1, false>(part),
+                    (2, false) => rows_narrow::<2, false>(part),
+                    (3, false) => rows_narrow::<3, false>(part),
+                    (_, false) => rows_narrow::<4, false>(part),
                 }
             }
         }
@@ -66,7 +149,7 @@ static MASKS: [i32; 32] = {
 ///
 /// As [`tile_f32_avx2`], with `R` rows and up to 16 columns.
 #[target_feature(enable = "avx2,fma")]
-unsafe fn rows_f32_avx2<const R: usize, const WHOLE: bool>(tile: Tile<f32>) {
+unsafe fn rows_narrow<const R: usize, const WHOLE: bool>(tile: Tile<f32>) {
     let mut sums = [[_mm256_setzero_ps(); 2]; R];
     // SAFETY: the caller vouches for rows below `R`, `width` columns and depths below `depth`; what
     // is masked is not touched. `width` is at most 16, and the masks have 32 values.
