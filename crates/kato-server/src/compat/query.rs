@@ -54,12 +54,15 @@ pub(crate) fn boolean(query: &str, name: &str, default: bool) -> Result<bool, Re
 
 /// Returns a lifetime in seconds, which may lie before now, or its default.
 pub(crate) fn ttl_seconds(query: &str, name: &str, default: i64) -> Result<i64, Refusal> {
-    checked(query, name, default, |check, value, input| {
-        match i64::try_from(value) {
+    checked(
+        query,
+        name,
+        default,
+        |check, value, input| match i64::try_from(value) {
             Ok(seconds) if seconds < 0 => seconds,
             _ => ttl_in_range(check, value, input),
-        }
-    })
+        },
+    )
 }
 
 /// Returns an integer parameter that a further check accepts, or its default.
