@@ -49,7 +49,7 @@ pub(crate) struct Body {
 enum Phase {
     /// Not used since it was created, the service was opened or its node left memory: its memory is
     /// in the journal, or empty.
-    Unloaded(SessionConfig),
+    Unloaded(Box<SessionConfig>),
     Loaded(Box<LoadedSession>),
     Ended,
 }
@@ -86,7 +86,7 @@ impl SessionEntry {
             used: AtomicU64::new(used.0),
             body: Mutex::new(Body {
                 own: header.own,
-                phase: Phase::Unloaded(header.config),
+                phase: Phase::Unloaded(Box::new(header.config)),
             }),
         }
     }
@@ -240,7 +240,7 @@ impl SessionEntry {
     /// journal, and not in the queue.
     pub(crate) fn deactivate(body: &mut Body) {
         if let Phase::Loaded(loaded) = &body.phase {
-            body.phase = Phase::Unloaded(loaded.session.config().clone());
+            body.phase = Phase::Unloaded(Box::new(loaded.session.config().clone()));
         }
     }
 
@@ -275,7 +275,7 @@ impl SessionEntry {
                 None => None,
             };
             let state = state.unwrap_or_else(SessionState::default);
-            let mut session = node.node().resume(config.clone(), state);
+            let mut session = node.node().resume(SessionConfig::clone(config), state);
             // What the session teaches must reach the journal, and is taken out after each
             // operation.
             session.record_lessons(true);
