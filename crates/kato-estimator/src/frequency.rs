@@ -38,15 +38,10 @@ impl FrequencyCounts {
         self.iter().fold(0, |sum, (_, n)| sum.saturating_add(n))
     }
 
-    /// Returns the number of patterns that have a frequency.
-    pub(crate) fn of(&self, frequency: u64) -> u64 {
-        self.0.get(&frequency).copied().unwrap_or(0)
-    }
-
     /// Returns the number of patterns that were learned once.
     #[must_use]
     pub fn singletons(&self) -> u64 {
-        self.of(1)
+        self.0.get(&1).copied().unwrap_or(0)
     }
 
     /// Returns the number of patterns that were learned more than once.

@@ -3,8 +3,7 @@
 use crate::breakdown::Doubt;
 use crate::calibration::LevelEvidence;
 use crate::growth::Growth;
-use crate::ratio::Tilt;
-use crate::recapture::{Holders, Recapture, Weighting, copies};
+use crate::recapture::{Recapture, copies};
 use crate::{FrequencyCounts, GrowthLaw};
 
 /// Error of the logarithm of a prediction, as a multiple of (log10 of the extrapolation)², that the
@@ -41,10 +40,8 @@ pub(crate) struct Reach {
     /// Part of all cases that may lie below an interval, and the deviations to its end.
     outside: f64,
     width: f64,
-    /// How far the mean size of the documents drawn is from that of all, as a logarithm, and the weights that
-    /// mend it.
+    /// How far the mean size of the documents drawn is from that of all, as a logarithm.
     unlike: f64,
-    tilt: Tilt,
 }
 
 impl Reach {
@@ -53,7 +50,7 @@ impl Reach {
     pub(crate) fn of(
         drawn: &FrequencyCounts,
         [factor, share]: [f64; 2],
-        (unlike, tilt): (f64, Tilt),
+        unlike: f64,
         outside: f64,
         width: f64,
     ) -> Self {
@@ -68,20 +65,7 @@ impl Reach {
             outside,
             width,
             unlike,
-            tilt,
         }
-    }
-}
-
-/// Returns how the documents drawn stand for all, by how long they are.
-fn weighting(evidence: &LevelEvidence, calls: &Holders, tilt: &Tilt) -> Weighting {
-    match evidence.spread {
-        // An earlier build's counts tell no text.
-        Some(spread) if calls.text_bytes.distinct() > 0 => Weighting {
-            tilt: *tilt,
-            held: calls.tilted(tilt) / spread.by_text_bytes.tilted(tilt).max(1e-9),
-        },
-        _ => Weighting::ALIKE,
     }
 }
 
@@ -122,9 +106,7 @@ impl<'a> LevelModel<'a> {
         let holders = holders.filter(|_| law.is_none() && reach.factor > 1.0);
         let recaptures = holders.map_or(Vec::new(), |[calls, windows]| {
             let known = [reach.share, reach.factor];
-            let weighting = weighting(evidence, calls, &reach.tilt);
-            let fit =
-                |&copies| Recapture::fit([calls, windows], known, copies, weighting, reach.outside);
+            let fit = |&copies| Recapture::fit(calls, windows, known, copies, reach.outside);
             reach.copies.iter().map(fit).collect()
         });
         Self {

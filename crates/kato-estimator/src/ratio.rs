@@ -68,63 +68,7 @@ pub(crate) struct Sums {
     pub(crate) xy: f64,
 }
 
-/// Weights of the documents drawn, by the bytes of their text, with which they are as long as all of a target
-/// are in the mean.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Tilt {
-    of_each: f64,
-    a_byte: f64,
-    /// Documents of equal weight that one is worth.
-    pub(crate) worth: f64,
-}
-
-impl Tilt {
-    /// All documents count alike.
-    pub(crate) const NONE: Self = Self {
-        of_each: 1.0,
-        a_byte: 0.0,
-        worth: 1.0,
-    };
-
-    /// Returns the weights of documents together, which have so many bytes of text.
-    pub(crate) fn of(&self, documents: f64, text_bytes: f64) -> f64 {
-        self.of_each * documents + self.a_byte * text_bytes
-    }
-}
-
-/// Least weight of a document that is shorter than all others, and fewest documents that tell weights.
-const LEAST_WEIGHT: f64 = 0.25;
-const FEWEST: f64 = 10.0;
-
 impl Sums {
-    /// Returns the weights with which the documents are as long as those of a target that tells both their number
-    /// and their text, as far as weights do that (Deville and Särndal, *Calibration Estimators in Survey
-    /// Sampling*, JASA 87, 1992, with bounds).
-    pub(crate) fn tilt(&self, target: &Target) -> Tilt {
-        let (Some(documents), Some(bytes)) = (target.samples, target.text_bytes) else {
-            return Tilt::NONE;
-        };
-        let mean = self.x / self.documents;
-        let variance = self.xx / self.documents - mean * mean;
-        let most = (1.0 - LEAST_WEIGHT) / mean;
-        if self.documents < FEWEST || variance <= 1e-9 * mean * mean || !most.is_finite() {
-            return Tilt::NONE;
-        }
-        let wanted = (bytes as f64 / documents.max(1) as f64 - mean) / variance;
-        // The weight of the mean byte's document is bounded like that of the shortest.
-        let slope = wanted.clamp(-most * mean * mean / variance, most);
-        Tilt {
-            of_each: 1.0 - slope * mean,
-            a_byte: slope,
-            worth: 1.0 / (1.0 + slope * slope * variance),
-        }
-    }
-
-    /// Returns the weights of what documents hold together, as a multiple of what it is without.
-    pub(crate) fn tilted(&self, tilt: &Tilt) -> f64 {
-        tilt.of(self.y, self.xy) / self.y.max(1e-12)
-    }
-
     /// Adds a document of size `x` and `y` learn calls.
     pub(crate) fn add(&mut self, x: f64, y: f64) {
         self.documents += 1.0;
@@ -258,31 +202,6 @@ mod tests {
         let chance = of(Target::text_bytes(410_000));
         assert!((chance - 0.563 / 40f64.sqrt()).abs() < 1e-4, "{chance}");
         assert_eq!(Sums::default().unlike(&Target::samples(1)), 0.0);
-    }
-
-    #[test]
-    fn weights_make_documents_as_long_as_all_of_a_target() {
-        // 40 documents of 10 to 400 bytes.
-        let sums = documents();
-        let tilt = |a_document: u64| {
-            sums.tilt(&Target::samples(1_000).with_text_bytes(1_000 * a_document))
-        };
-        assert_eq!(tilt(205), Tilt::NONE);
-        for a_document in [150, 250] {
-            let tilt = tilt(a_document);
-            let mean = tilt.of(sums.x, sums.xx) / tilt.of(sums.documents, sums.x);
-            assert!((mean - a_document as f64).abs() < 1e-9, "{mean}");
-            assert!((tilt.of(sums.documents, sums.x) - 40.0).abs() < 1e-9);
-            assert!((0.5..1.0).contains(&tilt.worth), "{tilt:?}");
-        }
-        // However much longer those of the target are, the shortest have some weight.
-        assert!(tilt(10_000).of(1.0, 0.0) > 0.24);
-        let by_text = sums.tilt(&Target::text_bytes(250_000));
-        assert_eq!(by_text, Tilt::NONE, "who knows how long they are?");
-        assert_eq!(
-            Sums::default().tilt(&Target::samples(9).with_text_bytes(9)),
-            Tilt::NONE
-        );
     }
 
     #[test]

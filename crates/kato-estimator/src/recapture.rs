@@ -1,14 +1,13 @@
 //! Distinct patterns of a corpus by how many documents of a sample hold each: capture and recapture.
 
-mod holders;
 mod laws;
 mod likelihood;
 
-pub(crate) use self::holders::{Holders, Weighting};
+use serde::{Deserialize, Serialize};
+
 use self::laws::grid;
 use self::likelihood::{Likelihood, binomial};
 use crate::FrequencyCounts;
-use crate::ratio::Tilt;
 
 /// Documents of a sample from which on a pattern counts as seen so often that none like it is unseen.
 const OFTEN: usize = 64;
@@ -20,6 +19,16 @@ const COPIED: f64 = 0.5;
 /// Share of the likelihood from which on a number of copies is possible.
 const POSSIBLE: f64 = 0.3;
 
+/// How many documents of a sample hold each pattern.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Holders {
+    /// Patterns by the number of documents that hold them.
+    pub(crate) numbers: FrequencyCounts,
+    /// Observations that these are worth: the patterns of a document come together, and so do those
+    /// that several share.
+    pub(crate) independent: f64,
+}
+
 /// What lies beyond a sample, for a pattern of a document of it.
 ///
 /// Documents are drawn at random, a share of the corpus. So of the other documents that hold a pattern
@@ -30,11 +39,7 @@ const POSSIBLE: f64 = 0.3;
 #[derive(Debug, Clone)]
 pub(crate) struct Recapture {
     classes: Vec<Class>,
-    /// Those of the documents drawn, and those of all.
-    drawn: Vec<f64>,
     weights: Vec<f64>,
-    /// Holders of all for one of those drawn and each time as much as is learned.
-    held: f64,
     /// Share of the documents that is known, and the size of the corpus as a multiple of what is.
     share: f64,
     factor: f64,
@@ -88,10 +93,10 @@ impl Recapture {
     /// Fits what lies beyond a share of the documents that is known, in a corpus of `factor` times what is
     /// known, made of so many whole copies. `outside` is the part of the likelihood that is left out below and above the bounds.
     pub(crate) fn fit(
-        [calls, windows]: [&Holders; 2],
+        calls: &Holders,
+        windows: &Holders,
         [share, factor]: [f64; 2],
         copies: u32,
-        weighting: Weighting,
         outside: f64,
     ) -> Self {
         let share = known(share);
@@ -106,34 +111,20 @@ impl Recapture {
         if of(windows) > 0.0 {
             classes.extend(class((of(calls) / of(windows)).min(1.0)));
         }
-        let likelihood = |tilt: &Tilt| {
-            let mut likelihood = Likelihood::new();
-            likelihood.add(calls, tilt, &classes, |class| {
-                class.seen_again(share, class.cut)
-            });
-            likelihood.add(windows, tilt, &classes, |class| {
-                class.seen_again(share, 1.0)
-            });
-            likelihood.start_by_laws(&grid, classes.len());
-            likelihood
-        };
-        let of_all = likelihood(&weighting.tilt);
-        let weights = of_all.likeliest();
-        let drawn = match weighting.tilt == Tilt::NONE {
-            true => weights.clone(),
-            false => likelihood(&Tilt::NONE).likeliest(),
-        };
+        let mut likelihood = Likelihood::new();
+        likelihood.add(calls, &classes, |class| class.seen_again(share, class.cut));
+        likelihood.add(windows, &classes, |class| class.seen_again(share, 1.0));
+        likelihood.start_by_laws(&grid, classes.len());
         // Where few documents have much of the text, what is known holds more or less than its share.
         let added = |class: &Class| {
             (class.distinct(1.0) - class.distinct(share) / (share * factor)).max(0.0)
         };
         let values: Vec<f64> = classes.iter().map(added).collect();
-        let added = of_all.bounds(&weights, &values, outside);
+        let weights = likelihood.likeliest();
+        let added = likelihood.bounds(&weights, &values, outside);
         Self {
-            drawn,
-            weights,
             classes,
-            held: weighting.held,
+            weights,
             share,
             factor,
             added,
@@ -144,21 +135,15 @@ impl Recapture {
     /// what is known.
     pub(crate) fn added(&self, factor: f64) -> f64 {
         // The share of the documents, where the text grows so much.
-        let way = factor.ln() / self.factor.ln().max(1e-9);
-        let share = self.share.powf(1.0 - way);
-        let way = way.clamp(0.0, 1.0);
-        let held = self.held.powf(way);
+        let share = self
+            .share
+            .powf(1.0 - factor.ln() / self.factor.ln().max(1e-9));
         let known = |class: &Class| class.distinct(self.share) / self.share;
         // A corpus beyond the one that was asked for is of its kind.
         let all = |class: &Class| factor * class.distinct(share) / share.min(1.0);
-        let parts = self.classes.iter().zip(&self.drawn).zip(&self.weights);
-        let added = parts.map(|((class, drawn), weight)| {
-            let all = all(class);
-            // Documents of another length than those drawn share more of their patterns, or fewer.
-            let other = held * (drawn + way * (weight - drawn)) - drawn;
-            drawn * (all - known(class)).max(0.0) + other * all
-        });
-        added.sum::<f64>().max(0.0)
+        let parts = self.classes.iter().zip(&self.weights);
+        let added = parts.map(|(class, weight)| weight * (all(class) - known(class)).max(0.0));
+        added.sum()
     }
 
     /// Returns the bounds of what is added, as shares of the likeliest number.
@@ -174,7 +159,6 @@ pub(crate) fn copies(drawn: &FrequencyCounts, share: f64) -> Vec<u32> {
     let share = known(share);
     let holders = Holders {
         numbers: drawn.clone(),
-        text_bytes: FrequencyCounts::default(),
         independent: drawn.distinct() as f64,
     };
     let likelihood = |copies| {
@@ -182,9 +166,7 @@ pub(crate) fn copies(drawn: &FrequencyCounts, share: f64) -> Vec<u32> {
         let class = |&documents: &f64| Class::new(documents, copies, 1.0);
         let classes: Vec<Class> = grid.iter().map(class).collect();
         let mut likelihood = Likelihood::new();
-        likelihood.add(&holders, &Tilt::NONE, &classes, |class| {
-            class.seen_again(share, 1.0)
-        });
+        likelihood.add(&holders, &classes, |class| class.seen_again(share, 1.0));
         likelihood.start(&grid, classes.len());
         likelihood.at(&likelihood.likeliest())
     };
@@ -219,12 +201,6 @@ mod tests {
     /// A name, the copies of each document, and the largest error.
     type Case = (&'static str, fn(u64) -> u64, f64);
 
-    /// Fits a twentieth of the documents.
-    fn fit(calls: &Holders, windows: &Holders, copies: u32) -> Recapture {
-        let known = [0.05, 20.0];
-        Recapture::fit([calls, windows], known, copies, Weighting::ALIKE, 0.05)
-    }
-
     /// Draws a twentieth of documents of one pattern each, and returns the growth from these to all
     /// patterns as it is, with what is estimated of it, and the numbers of whole copies.
     fn drawn(documents: u64, copies: impl Fn(u64) -> u64) -> (f64, Holders) {
@@ -241,7 +217,6 @@ mod tests {
             Holders {
                 numbers,
                 independent,
-                ..Holders::default()
             },
         )
     }
@@ -267,7 +242,8 @@ mod tests {
         for (case, of, most) in cases {
             let (truth, holders) = drawn(20_000, of);
             let all = copies(&holders.numbers, 0.05);
-            let fit = |&copies| fit(&holders, &Holders::default(), copies);
+            let fit =
+                |&copies| Recapture::fit(&holders, &Holders::default(), [0.05, 20.0], copies, 0.05);
             let fitted: Vec<Recapture> = all.iter().map(fit).collect();
             let error = fitted[0].added(20.0) / truth - 1.0;
             assert!(error.abs() < most, "{case}: {error:+.3}, {all:?}");
@@ -282,7 +258,7 @@ mod tests {
     #[test]
     fn growth_begins_at_what_is_known_and_goes_on_beyond_the_target() {
         let (_, holders) = drawn(5_000, |document| 1 + document % 3);
-        let fitted = fit(&holders, &Holders::default(), 1);
+        let fitted = Recapture::fit(&holders, &Holders::default(), [0.05, 20.0], 1, 0.05);
         let mut before = 0.0;
         for step in 0..100 {
             let factor = 1.0 + f64::from(step) / 4.0;
@@ -309,10 +285,9 @@ mod tests {
             Holders {
                 numbers,
                 independent,
-                ..Holders::default()
             }
         });
-        let fitted = fit(&calls, &windows, 1);
+        let fitted = Recapture::fit(&calls, &windows, [0.05, 20.0], 1, 0.05);
         let truth = 40_000.0 * (1.0 - 0.8f64.powi(40)) - calls.numbers.distinct() as f64;
         let error = fitted.added(20.0) * calls.numbers.observations() as f64 / truth - 1.0;
         assert!(error.abs() < 0.05, "{error}");

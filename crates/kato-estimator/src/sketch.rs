@@ -23,23 +23,13 @@ pub(crate) struct TypeSketch {
 struct Seen {
     times: u32,
     n_symbols: u32,
-    /// Documents that hold it, the low bits of the number of the last, and the bytes of their text together.
+    /// Documents that hold it, and the last of them.
     documents: u32,
-    last_document: u32,
-    text_bytes: u32,
+    last_document: u64,
     /// Sum of the hashes of these documents.
     holders: u64,
     /// A bit for each part of the store that holds it.
     parts: u64,
-}
-
-/// A document that holds patterns.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Holder {
-    /// Its number, from 1 in the order in which documents come.
-    pub(crate) number: u64,
-    /// Bytes of its text.
-    pub(crate) text_bytes: u64,
 }
 
 /// Returns whether a slice of one in 2^`shift` of all hashes holds this one.
@@ -87,8 +77,8 @@ impl TypeSketch {
         }
     }
 
-    /// Adds sightings in a document, of which all come one after the other.
-    pub(crate) fn add(&mut self, hash: u64, times: u32, document: Holder, n_symbols: u32) {
+    /// Adds sightings in a document, numbered from 1 in the order in which they come.
+    pub(crate) fn add(&mut self, hash: u64, times: u32, document: u64, n_symbols: u32) {
         if !is_in_slice(hash, self.shift) {
             return;
         }
@@ -97,20 +87,18 @@ impl TypeSketch {
             n_symbols,
             documents: 0,
             last_document: 0,
-            text_bytes: 0,
             holders: 0,
             parts: 0,
         });
         seen.parts |= 1 << (self.part % u64::BITS);
-        // Documents come one after the other, so the low bits of the last one are all that has to be kept.
-        let low_bits = document.number as u32;
-        if seen.documents == 0 || seen.last_document != low_bits {
+        // Documents come one after the other, so the last one is all that has to be kept. 0 is
+        // none.
+        let is_first = seen.last_document != document;
+        seen.last_document = document;
+        if is_first {
             seen.documents = seen.documents.saturating_add(1);
-            let text_bytes = u32::try_from(document.text_bytes).unwrap_or(u32::MAX);
-            seen.text_bytes = seen.text_bytes.saturating_add(text_bytes);
-            seen.holders = seen.holders.wrapping_add(finish(document.number, 0));
+            seen.holders = seen.holders.wrapping_add(finish(document, 0));
         }
-        seen.last_document = low_bits;
         seen.times = seen.times.saturating_add(times);
         // A slice is part of every slice before it. A pattern that is in it was therefore counted
         // from its first sighting, and one that is dropped never comes back with a part of its
@@ -156,11 +144,6 @@ impl TypeSketch {
     pub(crate) fn holders(&self) -> Holders {
         let counts = |seen: &Seen| (u64::from(seen.documents), 1 << self.shift);
         let numbers = self.types.values().map(counts).collect();
-        let text = |seen: &Seen| {
-            let text_bytes = u64::from(seen.text_bytes) << self.shift;
-            (u64::from(seen.documents), text_bytes)
-        };
-        let text_bytes = self.types.values().map(text).collect();
         // Patterns that the same documents hold were drawn together.
         let mut together: Vec<(u64, u32)> = self
             .types
@@ -189,7 +172,6 @@ impl TypeSketch {
         };
         Holders {
             numbers,
-            text_bytes,
             independent,
         }
     }
@@ -228,23 +210,13 @@ mod tests {
     use super::*;
     use crate::hash::hash_names;
 
-    /// Returns a document of ten times as many bytes as its number.
-    fn holder(number: u64) -> Holder {
-        Holder {
-            number,
-            text_bytes: 10 * number,
-        }
-    }
-
     #[test]
     fn repeats_within_a_document_do_not_count_as_holders() {
         let mut sketch = TypeSketch::new(100);
         for (hash, document) in [(1, 1), (1, 1), (2, 1), (1, 2)] {
-            sketch.add(hash, 1, holder(document), 4);
+            sketch.add(hash, 1, document, 4);
         }
         let holders = sketch.holders();
-        // Of 10 and 20 bytes.
-        assert_eq!(holders.text_bytes, [(1, 10), (2, 30)].into_iter().collect());
         assert_eq!(holders.numbers, [(1, 1), (2, 1)].into_iter().collect());
         assert_eq!(sketch.first_share(), 0.75);
         assert_eq!(sketch.frequencies(), [(1, 1), (3, 1)].into_iter().collect());
@@ -255,7 +227,7 @@ mod tests {
         let mut sketch = TypeSketch::new(100_000);
         for document in 1..=20 {
             for pattern in 0..1_000 {
-                sketch.add(hash_names(&[document, pattern]), 1, holder(document), 4);
+                sketch.add(hash_names(&[document, pattern]), 1, document, 4);
             }
         }
         let holders = sketch.holders();
@@ -269,7 +241,7 @@ mod tests {
         let mut random = SplitMix64::from_seed(1);
         let hashes: Vec<u64> = (0..20_000).map(|_| random.next_u64()).collect();
         for &hash in hashes.iter().chain(&hashes) {
-            sketch.add(hash, 1, holder(1), 2);
+            sketch.add(hash, 1, 1, 2);
         }
         assert!(sketch.shift() > 0 && sketch.types.len() <= 1_000);
         let frequencies = sketch.frequencies();

@@ -9,7 +9,6 @@ use crate::breakdown::{GrowthPoint, LevelEstimate, StorageBreakdown};
 use crate::bytes::{LevelContents, Segments};
 use crate::figure::{Figure, Method};
 use crate::level_model::{LevelModel, Reach, drift};
-use crate::ratio::Tilt;
 use crate::{Calibration, StorageEngine, Target};
 
 /// Points of a growth curve.
@@ -44,10 +43,7 @@ impl<'a> Observation<'a> {
             .filter(|&samples| samples > calibration.samples);
         let known = known.map_or(1.0 / factor, |all| calibration.samples as f64 / all as f64);
         let unlike = calibration.levels.first().and_then(|level| level.spread);
-        let unlike = unlike.map_or((0.0, Tilt::NONE), |spread| {
-            let sums = spread.by_text_bytes;
-            (sums.unlike(target), sums.tilt(target))
-        });
+        let unlike = unlike.map_or(0.0, |spread| spread.by_text_bytes.unlike(target));
         let reach = Reach::of(
             &calibration.drawn,
             [factor, known],

@@ -2,7 +2,6 @@
 
 use super::laws::{laws, usual};
 use super::{Class, Holders, OFTEN};
-use crate::ratio::Tilt;
 
 /// Steps of the iteration to the likeliest weights, and of those from one bound to the next.
 const STEPS: [usize; 2] = [300, 60];
@@ -103,24 +102,20 @@ impl Likelihood {
         self.prior = sum.iter().map(|weight| weight / whole).collect();
     }
 
-    /// Adds what was seen, each document with its weight, with the probabilities by a class that others hold a
-    /// pattern.
+    /// Adds what was seen, with the probabilities by a class that others hold a pattern.
     pub(super) fn add(
         &mut self,
         holders: &Holders,
-        tilt: &Tilt,
         classes: &[Class],
         seen_again: impl Fn(&Class) -> Vec<f64>,
     ) {
         let bins = bins();
-        let weighted: Vec<(u64, f64)> = holders.weighted(tilt).collect();
-        let all: f64 = weighted.iter().map(|(_, weight)| weight).sum();
-        let independent = holders.independent * tilt.worth / all.max(1e-300);
+        let all = holders.numbers.observations().max(1) as f64;
         let mut observed = vec![0.0; bins.len()];
-        for (number, weight) in weighted {
+        for (number, patterns) in holders.numbers.iter() {
             // Bins begin at 1, and so do numbers.
             let bin = bins.partition_point(|&first| first as u64 <= number) - 1;
-            observed[bin] += weight * independent;
+            observed[bin] += number as f64 * patterns as f64 / all * holders.independent;
         }
         let of_class: Vec<Vec<f64>> = classes
             .iter()

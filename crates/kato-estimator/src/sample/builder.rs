@@ -7,7 +7,7 @@ use super::counted::Slices;
 use super::{CorpusSample, CountedDocuments, DocumentCounter, LevelSample};
 use crate::ratio::Sums;
 use crate::repeats::RepeatCounter;
-use crate::sketch::{Holder, TypeSketch};
+use crate::sketch::TypeSketch;
 use crate::{EstimateError, EstimatedHierarchy};
 
 /// Default number of patterns of a level that are counted one by one. Of more, a share chosen by
@@ -164,24 +164,22 @@ impl SampleBuilder {
         let (mut calls, mut windows) = (0, 0);
         let learned = counted.learned.chunks(self.levels.len().max(1));
         for (document, learned) in counted.documents.iter().zip(learned) {
-            let holder = Holder {
-                number: self.documents + 1,
-                text_bytes: document.text_bytes,
-            };
+            // From 1, as 0 is no document in a sketch.
+            let number = self.documents + 1;
             let repeats = &mut self.repeats.documents;
             repeats.add(document.hash, document.text_bytes, None);
             for seen in &counted.calls[calls..document.calls_end] {
                 if let Some(level) = self.levels.get_mut(seen.level as usize) {
                     level
                         .calls
-                        .add(seen.name, seen.times, holder, seen.n_symbols);
+                        .add(seen.name, seen.times, number, seen.n_symbols);
                 }
             }
             for seen in &counted.windows[windows..document.windows_end] {
                 if let Some(level) = self.levels.get_mut(seen.level as usize) {
                     level
                         .windows
-                        .add(seen.name, seen.times, holder, seen.n_symbols);
+                        .add(seen.name, seen.times, number, seen.n_symbols);
                 }
             }
             (calls, windows) = (document.calls_end, document.windows_end);
@@ -198,13 +196,8 @@ impl SampleBuilder {
             self.text_bytes = self.text_bytes.saturating_add(document.text_bytes);
             self.tokens += document.tokens;
         }
-        // Of tokens it is not told which documents hold them.
-        let all = Holder {
-            number: self.documents,
-            text_bytes: 0,
-        };
         for (&token, &times) in &counted.vocabulary {
-            self.vocabulary.add(token, times, all, 1);
+            self.vocabulary.add(token, times, self.documents, 1);
         }
         for (hash, bytes) in counted.paragraphs {
             self.repeats.paragraphs.add(hash, bytes, None);
