@@ -7,13 +7,18 @@ use super::*;
 /// Replicas that never say anything, of which one is stopped, and what keeps them from having ended.
 fn one_is_stopped(n: usize, stopped: usize) -> (ReplicaProcesses, Sender<(usize, String)>) {
     let children: Vec<Child> = (1..n)
-        .map(|_| Command::new("sleep").arg("1000").spawn().unwrap())
+        .map(|_| {
+            Command::new("sleep")
+                .arg("1000")
+                .spawn()
+                .expect("`sleep` is there")
+        })
         .collect();
     let process = children[stopped - 1].id();
     let sent = Command::new("kill")
         .args(["-STOP", &process.to_string()])
         .status();
-    assert!(sent.unwrap().success());
+    assert!(sent.expect("`kill` is there").success());
     wait_until("the process is stopped", || is_stopped(process));
     let (sender, words) = channel();
     let processes = ReplicaProcesses {
