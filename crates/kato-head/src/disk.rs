@@ -25,6 +25,7 @@
 
 mod adding;
 mod batches;
+mod beside;
 mod build;
 mod chain;
 mod columns;
@@ -44,6 +45,7 @@ mod starts;
 mod writing;
 
 pub use self::adding::{WRITTEN_TOKENS, is_due};
+pub use self::beside::Counting;
 pub use self::build::{CountsOptions, CountsReport, build};
 pub use self::error::CountsError;
 pub use self::open::open;

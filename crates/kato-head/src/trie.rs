@@ -22,7 +22,6 @@ pub(crate) use self::spectrum::Spectrum;
 pub(crate) use self::sums::{BothSums, Sums};
 use self::sums::{FEW, SumTable};
 pub(crate) use self::windows::{Key, Packing, WINDOW_BYTES, Windows};
-use crate::HeadError;
 
 /// The n-grams of up to [`order`](Self::order) symbols that were counted.
 ///
@@ -209,40 +208,21 @@ impl Trie {
     /// Sums up what follows the contexts that have many followers. For trees in sorted columns.
     fn sum_up(&mut self) {
         for length in 0..self.levels.len() {
-            let mut table = Vec::new();
-            self.each_sums(length, |context, sums| {
-                table.push((context, *sums));
-                Ok::<_, HeadError>(())
-            })
-            .ok();
-            self.sums[length] = SumTable::Owned(table);
+            let n_followers: &mut dyn Iterator<Item = u32> = match length.checked_sub(1) {
+                // There are fewer n-grams than ids.
+                None => &mut std::iter::once(self.levels[0].n_sealed() as u32),
+                Some(contexts) => &mut self.levels[contexts].sealed_n_children(),
+            };
+            let contexts = (ROOT..).zip(n_followers);
+            let summed = contexts.filter(|(_, n_followers)| *n_followers as usize > FEW);
+            let table = summed.map(|(context, _)| (context, self.sums_of(length, context)));
+            self.sums[length] = SumTable::Owned(table.collect());
         }
     }
 
-    /// Calls a function with every context of `length` symbols that has many followers, and the sums of
-    /// what follows it. For trees in sorted columns.
-    pub(crate) fn each_sums<E>(
-        &self,
-        length: usize,
-        mut each: impl FnMut(u32, &BothSums) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let mut add = |context: u32| {
-            let sealed = self.sealed_followers(length, context);
-            each(context, &self.levels[length].sums(sealed, context))
-        };
-        let Some(contexts) = length.checked_sub(1) else {
-            return match self.levels[0].n_sealed() > FEW {
-                true => add(ROOT),
-                false => Ok(()),
-            };
-        };
-        // Ids have 32 bits.
-        for (context, n_followers) in (0u32..).zip(self.levels[contexts].sealed_n_children()) {
-            if n_followers as usize > FEW {
-                add(context)?;
-            }
-        }
-        Ok(())
+    /// Sums up what follows a context of `length` symbols. For trees in sorted columns.
+    pub(crate) fn sums_of(&self, length: usize, context: u32) -> BothSums {
+        self.levels[length].sums(self.sealed_followers(length, context), context)
     }
 
     /// Returns where the followers of a context lie in the sorted columns.

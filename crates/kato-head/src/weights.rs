@@ -69,9 +69,21 @@ pub(crate) fn digits(n: u64) -> u8 {
 impl Theta {
     /// Takes a step up a gradient.
     fn climb(&mut self, gradient: f64, step: f64) {
-        self.squares += gradient * gradient;
-        let step = step / (1.0 + self.squares).sqrt();
-        self.value = (self.value + step * gradient).clamp(-MOST, MOST);
+        Self::climb_all(std::array::from_mut(self), gradient, step);
+    }
+
+    /// Takes a step up a gradient with each: the roots and quotients of all at once, for which one after the other
+    /// would wait.
+    #[inline]
+    fn climb_all<const N: usize>(thetas: &mut [Self; N], gradient: f64, step: f64) {
+        let squares = thetas
+            .each_ref()
+            .map(|theta| theta.squares + gradient * gradient);
+        let steps = squares.map(|squares| step / (1.0 + squares).sqrt());
+        for ((theta, squares), step) in thetas.iter_mut().zip(squares).zip(steps) {
+            theta.squares = squares;
+            theta.value = (theta.value + step * gradient).clamp(-MOST, MOST);
+        }
     }
 }
 

@@ -57,4 +57,4 @@ pub use error::IndexFileError;
 pub use open::{FoundIndex, StoreIndex, find, open};
 pub use policy::{IndexPolicy, LOADED_PATTERNS, expected_bytes, keep, spare};
 pub use taken::keep_deleted;
-pub use writing::{BuildOptions, BuildProgress, BuildReport, build, remove_stale};
+pub use writing::{BuildOptions, BuildProgress, BuildReport, build, build_beside, remove_stale};

@@ -29,6 +29,7 @@ mod symbol_counts;
 mod unlearn;
 mod vectors;
 mod visit;
+mod wanted;
 
 use std::collections::HashSet;
 use std::fs;

@@ -206,6 +206,9 @@ pub trait OrderedVisitor {
     ///
     /// Its symbols are numbers of [`OrderedNode`]. `Break` ends the visit.
     fn pattern(&mut self, pattern: &VisitedPattern<'_>) -> ControlFlow<()>;
+
+    /// Receives the digests of what was shown, after the last pattern of the last node.
+    fn end(&mut self, _content: &StoredContent) {}
 }
 
 /// The symbols of one node by number: those below `n_below` are the patterns of the node below by

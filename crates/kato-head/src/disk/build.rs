@@ -102,9 +102,19 @@ pub struct CountsReport {
 ///
 /// [`CountsError`]; then counts that were there are as before.
 pub fn build(store: &EmbeddedStore, options: &CountsOptions) -> Result<CountsReport, CountsError> {
-    let began = Instant::now();
     let parent = counts_dir(store.dir());
     let _lock = files::lock(&parent)?;
+    build_locked(store, options, None)
+}
+
+/// Writes the counts while nobody else does; `shown` is what was counted of it before.
+pub(super) fn build_locked(
+    store: &EmbeddedStore,
+    options: &CountsOptions,
+    shown: Option<Shown>,
+) -> Result<CountsReport, CountsError> {
+    let began = Instant::now();
+    let parent = counts_dir(store.dir());
     let content = content_of(store)?.digest;
     let mut report = CountsReport {
         content,
@@ -119,7 +129,7 @@ pub fn build(store: &EmbeddedStore, options: &CountsOptions) -> Result<CountsRep
             report.was_there = false;
             // What is damaged is not added to.
             let is_new = !content_dir(store.dir(), content).exists();
-            write_missing(store, &parent, is_new, options)?
+            write_missing(store, &parent, is_new, options, shown)?
         }
     };
     let top = chain.top();
@@ -141,15 +151,16 @@ fn write_missing(
     parent: &Path,
     may_add: bool,
     options: &CountsOptions,
+    shown: Option<Shown>,
 ) -> Result<Chain, CountsError> {
-    let added = match may_add {
+    let added = match may_add && shown.is_none() {
         true => count_added(store, options)?,
         false => None,
     };
     let dir = files::begin(parent)?;
     let built = match &added {
         Some(added) => added.write(store, &dir),
-        None => write(store, &dir, parent, options),
+        None => write(store, &dir, parent, options, shown),
     };
     if built.is_err() {
         // Should it stay all the same, the next build removes it.
@@ -162,17 +173,41 @@ fn write_missing(
     Ok(chain)
 }
 
+/// What was counted of all that a store holds, `None` where that is for memory; and the directory of its working
+/// files.
+pub(super) struct Shown {
+    pub(super) counted: Option<Runs>,
+    pub(super) scratch: ScratchDir,
+}
+
+impl Shown {
+    /// Counts what a store holds.
+    fn of(
+        store: &EmbeddedStore,
+        parent: &Path,
+        options: &CountsOptions,
+    ) -> Result<Self, CountsError> {
+        let scratch = ScratchDir::create_in(parent).map_err(CountsError::io("create", parent))?;
+        let order = HeadOptions::default().order;
+        let counted = count(store, order, scratch.path(), options)?;
+        Ok(Self { counted, scratch })
+    }
+}
+
 /// Writes the counts of what a store holds into a directory.
 fn write(
     store: &EmbeddedStore,
     dir: &Path,
     parent: &Path,
     options: &CountsOptions,
+    shown: Option<Shown>,
 ) -> Result<Header, CountsError> {
-    let scratch = ScratchDir::create_in(parent).map_err(CountsError::io("create", parent))?;
+    let Shown { counted, scratch } = match shown {
+        Some(shown) => shown,
+        None => Shown::of(store, parent, options)?,
+    };
     let order = HeadOptions::default().order;
     let columns = Columns::new(dir);
-    let counted = count(store, order, scratch.path(), options)?;
     let check = &|| options.check();
     let (mut written, counted, missing, content, can_grow) = match counted {
         Some(counted) => {
@@ -224,6 +259,7 @@ fn write(
         symbol_bytes,
         ngrams,
         counts,
+        ..
     } = written;
     let list = columns.finish()?;
     let header = Header {

@@ -155,5 +155,5 @@ pub(super) fn sums(length: usize, find: &mut Find<'_>) -> Result<WrittenSums, Co
         let reason = "sums have another size than what they are of";
         return Err(CountsError::damaged(Path::new("sums"), reason));
     }
-    Ok(WrittenSums(ids, sums))
+    Ok(WrittenSums::new(ids, sums))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use kato_model::PatternName;
 use kato_store::visit::{OrderedNode, OrderedVisitor, StoredContent, VisitedPattern};
@@ -42,58 +42,13 @@ pub(super) fn count(
     scratch: &Path,
     options: &CountsOptions,
 ) -> Result<Option<Runs>, CountsError> {
-    let tombstones = Tombstones::of_store(store)?;
-    let mut counter = Counter {
-        options,
-        scratch,
-        n_levels: store.nodes().len(),
-        tombstones: &tombstones,
-        level: 0,
-        n_below: 0,
-        retired: Retired::default(),
-        retired_below: Retired::default(),
-        n_of_level: 0,
-        batches: None,
-        order,
-        counted: Counted::default(),
-        missing: Missing::default(),
-        texts: Vec::new(),
-        is_used: Vec::new(),
-        below: None,
-        own: None,
-        run: Vec::new(),
-        children: Vec::new(),
-        lengths: Vec::new(),
-        edges: Edges::new(order - 1),
-        n_seen: 0,
-        end: None,
-    };
+    let mut counter = Counter::new(store, order, scratch, options)?;
     let visited = store.visit_in_order(&mut counter);
     // The visitor's own reason first: it is why the visit ended.
-    match counter.end.take() {
-        Some(End::Error(error)) => return Err(error),
-        Some(End::IsUnusual) => return Ok(None),
-        None => {}
+    if counter.end.is_none() {
+        visited?;
     }
-    let Some(mut content) = visited? else {
-        return Err(CountsError::Cancelled);
-    };
-    let whole = content.digest;
-    content.digest = whole.without(&tombstones);
-    // A store of no nodes holds no pattern either.
-    let Some(batches) = counter.batches else {
-        return Ok(None);
-    };
-    Ok(Some(Runs {
-        packing: batches.windows.packing(),
-        runs: batches.finish()?,
-        counted: counter.counted,
-        missing: counter.missing,
-        can_grow: content.digest == whole,
-        content,
-        texts: counter.texts,
-        is_used: counter.is_used,
-    }))
+    counter.finish()
 }
 
 /// The retired patterns of a level, by place.
@@ -105,11 +60,14 @@ enum End {
     IsUnusual,
 }
 
-struct Counter<'a> {
-    options: &'a CountsOptions,
-    scratch: &'a Path,
+/// A visitor that counts what it is shown.
+pub(super) struct Counter {
+    options: CountsOptions,
+    scratch: PathBuf,
     n_levels: usize,
-    tombstones: &'a [Tombstones],
+    tombstones: Vec<Tombstones>,
+    /// What was shown; `None` before its end.
+    content: Option<StoredContent>,
     level: usize,
     /// Patterns of the level below.
     n_below: u32,
@@ -137,7 +95,76 @@ struct Counter<'a> {
     end: Option<End>,
 }
 
-impl Counter<'_> {
+impl Counter {
+    /// Creates a counter that has seen nothing, of a store without what is retired of it.
+    pub(super) fn new(
+        store: &EmbeddedStore,
+        order: usize,
+        scratch: &Path,
+        options: &CountsOptions,
+    ) -> Result<Self, CountsError> {
+        Ok(Self {
+            options: options.clone(),
+            scratch: scratch.to_owned(),
+            n_levels: store.nodes().len(),
+            tombstones: Tombstones::of_store(store)?,
+            content: None,
+            level: 0,
+            n_below: 0,
+            retired: Retired::default(),
+            retired_below: Retired::default(),
+            n_of_level: 0,
+            batches: None,
+            order,
+            counted: Counted::default(),
+            missing: Missing::default(),
+            texts: Vec::new(),
+            is_used: Vec::new(),
+            below: None,
+            own: None,
+            run: Vec::new(),
+            children: Vec::new(),
+            lengths: Vec::new(),
+            edges: Edges::new(order - 1),
+            n_seen: 0,
+            end: None,
+        })
+    }
+
+    /// Returns whether it was shown all that a store holds now, or as much as told that it cannot count it.
+    pub(super) fn has_seen(&self, store: &EmbeddedStore) -> bool {
+        let is_all = |content: &StoredContent| content.digest == store.content_digest();
+        self.end.is_some() || self.content.as_ref().is_some_and(is_all)
+    }
+
+    /// Returns what was counted, as [`count`] does.
+    pub(super) fn finish(self) -> Result<Option<Runs>, CountsError> {
+        match self.end {
+            Some(End::Error(error)) => return Err(error),
+            Some(End::IsUnusual) => return Ok(None),
+            None => {}
+        }
+        let Some(mut content) = self.content else {
+            return Err(CountsError::Cancelled);
+        };
+        let whole = content.digest;
+        content.digest = whole.without(&self.tombstones);
+        // A store of no nodes holds no pattern either.
+        let Some(batches) = self.batches else {
+            return Ok(None);
+        };
+        Ok(Some(Runs {
+            packing: batches.windows.packing(),
+            runs: batches.finish()?,
+            counted: self.counted,
+            missing: self.missing,
+            can_grow: content.digest == whole,
+            content,
+            texts: self.texts,
+            is_used: self.is_used,
+        }))
+    }
+
     fn begin_level(&mut self, node: &OrderedNode<'_>) -> Result<(), CountsError> {
         self.level = node.node_idx;
         self.n_below = node.n_below;
@@ -148,7 +175,7 @@ impl Counter<'_> {
             self.is_used = vec![false; self.texts.len()];
             let sort_bytes = self.options.sort_bytes;
             let packing = Packing::new(self.order, self.texts.len());
-            self.batches = packing.map(|packing| Batches::new(packing, self.scratch, sort_bytes));
+            self.batches = packing.map(|packing| Batches::new(packing, &self.scratch, sort_bytes));
             let is_name = |text: &&str| PatternName::from_symbol(text).is_some();
             if self.batches.is_none() || node.texts.iter().any(is_name) {
                 self.end = Some(End::IsUnusual);
@@ -272,7 +299,7 @@ impl Counter<'_> {
     }
 }
 
-impl OrderedVisitor for Counter<'_> {
+impl OrderedVisitor for Counter {
     fn node(&mut self, node: &OrderedNode<'_>) {
         if self.end.is_none()
             && let Err(error) = self.begin_level(node)
@@ -292,5 +319,9 @@ impl OrderedVisitor for Counter<'_> {
                 ControlFlow::Break(())
             }
         }
+    }
+
+    fn end(&mut self, content: &StoredContent) {
+        self.content = Some(content.clone());
     }
 }

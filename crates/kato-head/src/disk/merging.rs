@@ -104,7 +104,7 @@ impl Merger {
                 self.losers[place] = winner;
                 return;
             }
-            if self.next[other] < self.next[winner] {
+            if self.next[other].0 < self.next[winner].0 {
                 self.losers[place] = winner;
                 winner = other;
             }

@@ -1,7 +1,7 @@
 //! Sorted windows in working files.
 
 use std::fs::File;
-use std::io::{BufWriter, ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::CountsError;
@@ -11,7 +11,10 @@ use crate::trie::{Key, Packing, Windows};
 const BUFFER: usize = 1 << 16;
 
 /// Bytes of a window in a file at most.
-const MOST_BYTES: usize = 2 + 4 + 16 * 4;
+const MOST_BYTES: usize = 1 + KEY_BYTES + 4;
+
+/// Bytes of a key at most.
+const KEY_BYTES: usize = size_of::<u128>();
 
 /// The number from which on how often a window was learned stands behind it.
 const OFTEN: u8 = 15;
@@ -21,20 +24,21 @@ const OFTEN: u8 = 15;
 pub(super) enum Run {
     /// Those of one batch.
     Memory(Windows),
-    /// In a file. Of each: how many first symbols it shares with the one before, and how many more it has; how many
-    /// were counted elsewhere, and how often it was learned, with 4 bits each, or [`OFTEN`] and then with 4 bytes; the
-    /// symbols that it does not share.
+    /// In a file. Of each: how many first bytes its key shares with the one before, and how often it was learned, with
+    /// 4 bits each; the bytes of the key that it does not share; after [`OFTEN`], how often, with 4 bytes.
     File(PathBuf),
 }
 
 /// What writes a run.
 #[derive(Debug)]
 pub(super) struct RunWriter {
-    out: BufWriter<File>,
+    file: File,
     path: PathBuf,
-    packing: Packing,
-    symbol_bytes: usize,
-    last: Option<Key>,
+    key_bytes: usize,
+    last: Key,
+    /// What is to be written, and how much of it is filled.
+    buffer: Box<[u8]>,
+    len: usize,
 }
 
 impl RunWriter {
@@ -42,42 +46,46 @@ impl RunWriter {
         let path = dir.join(format!("run-{number}"));
         let file = File::create_new(&path).map_err(CountsError::io("create", &path))?;
         Ok(Self {
-            out: BufWriter::with_capacity(BUFFER, file),
+            file,
             path,
-            packing,
-            symbol_bytes: packing.symbol_bytes(),
-            last: None,
+            key_bytes: packing.key_bytes(),
+            last: Key::END,
+            buffer: vec![0; BUFFER].into(),
+            len: 0,
         })
     }
 
     pub(super) fn push(&mut self, key: Key, times: u32) -> Result<(), CountsError> {
-        let length = self.packing.len(key);
-        let shared = self
-            .last
-            .map_or(0, |last| self.packing.shared(last, key).min(length));
-        self.last = Some(key);
+        let shared = self.last.shared_bytes(key).min(self.key_bytes);
+        self.last = key;
         let often = u8::try_from(times).unwrap_or(OFTEN).min(OFTEN);
         let mut bytes = [0u8; MOST_BYTES];
-        // All three are at most the order, which is below 16.
-        bytes[0] = (shared << 4 | (length - shared)) as u8;
-        bytes[1] = (self.packing.n_known(key) << 4) as u8 | often;
-        let mut end = 2;
+        // A key has fewer than 16 bytes.
+        bytes[0] = (shared << 4) as u8 | often;
+        bytes[1..=KEY_BYTES].copy_from_slice(&key.bytes_from(shared));
+        let mut end = 1 + self.key_bytes - shared;
         if often == OFTEN {
             bytes[end..end + 4].copy_from_slice(&times.to_le_bytes());
             end += 4;
         }
-        for place in shared..length {
-            let symbol = self.packing.symbol(key, place).unwrap_or_default();
-            bytes[end..end + 4].copy_from_slice(&symbol.to_le_bytes());
-            end += self.symbol_bytes;
+        if self.len + MOST_BYTES > self.buffer.len() {
+            self.flush()?;
         }
-        let written = self.out.write_all(&bytes[..end]);
+        // All of it, whose length is known, and then the next one over what is too much.
+        self.buffer[self.len..self.len + MOST_BYTES].copy_from_slice(&bytes);
+        self.len += end;
+        Ok(())
+    }
+
+    #[cold]
+    fn flush(&mut self) -> Result<(), CountsError> {
+        let written = self.file.write_all(&self.buffer[..self.len]);
+        self.len = 0;
         written.map_err(CountsError::io("write", &self.path))
     }
 
     pub(super) fn finish(mut self) -> Result<Run, CountsError> {
-        let flushed = self.out.flush();
-        flushed.map_err(CountsError::io("write", &self.path))?;
+        self.flush()?;
         Ok(Run::File(self.path))
     }
 }
@@ -101,8 +109,7 @@ pub(super) enum RunReader {
 pub(super) struct FileReader {
     file: File,
     path: PathBuf,
-    packing: Packing,
-    symbol_bytes: usize,
+    key_bytes: usize,
     buffer: Box<[u8]>,
     /// Where in the buffer the next window begins, and where what was read ends.
     start: usize,
@@ -121,8 +128,7 @@ impl RunReader {
         Ok(Self::File(FileReader {
             file,
             path,
-            packing,
-            symbol_bytes: packing.symbol_bytes(),
+            key_bytes: packing.key_bytes(),
             buffer: vec![0; BUFFER].into(),
             start: 0,
             end: 0,
@@ -160,25 +166,20 @@ impl FileReader {
         if self.start == self.end {
             return Ok(None);
         }
-        let bytes = &self.buffer[self.start..self.start + MOST_BYTES];
-        let number = |at: usize| {
-            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
-        };
-        let (shared, n_more) = (usize::from(bytes[0] >> 4), usize::from(bytes[0] & 15));
-        let (n_known, often) = (usize::from(bytes[1] >> 4), bytes[1] & 15);
-        let (times, mut at) = match often {
-            OFTEN => (number(2), 6),
-            few => (few.into(), 2),
-        };
-        let mut symbols = [0; 16];
-        for symbol in &mut symbols[..n_more] {
-            *symbol = number(at) & (u32::MAX >> (32 - 8 * self.symbol_bytes));
-            at += self.symbol_bytes;
+        let bytes: &[u8] = &self.buffer[self.start..self.start + MOST_BYTES];
+        let (shared, often) = (usize::from(bytes[0] >> 4), bytes[0] & 15);
+        let (rest, _) = bytes[1..]
+            .split_first_chunk()
+            .unwrap_or((&[0; KEY_BYTES], &[]));
+        self.last = self.last.followed_by(shared, *rest, self.key_bytes);
+        let mut end = 1 + self.key_bytes - shared.min(self.key_bytes);
+        let mut times = often.into();
+        if often == OFTEN {
+            let (number, _) = bytes[end..].split_first_chunk().unwrap_or((&[0; 4], &[]));
+            times = u32::from_le_bytes(*number);
+            end += 4;
         }
-        self.start += at;
-        self.last = self
-            .packing
-            .extend(self.last, shared, &symbols[..n_more], n_known);
+        self.start += end;
         Ok(Some((self.last, times)))
     }
 

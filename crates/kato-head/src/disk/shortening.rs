@@ -54,6 +54,7 @@ impl Written {
                 ngrams: &levels[depth],
                 within: depth.checked_sub(2).map(|before| &levels[before]),
                 shortened: shortened.as_ref(),
+                are_counted: self.n_paths[depth] == 0,
                 check,
             };
             // Longer n-grams are found by it, and what counters leave for another turn.
@@ -85,9 +86,10 @@ impl Written {
                 };
                 check()?;
                 counters = Counters::new(first..(first + n_counters).min(len));
-                let counts = levels[depth].counts.read();
+                let (counts, are_counted) = (levels[depth].counts.read(), self.n_paths[depth] == 0);
                 for (place, &id) in map.as_chunks().0.iter().enumerate() {
-                    counters.count(counts.get(place) > 0, u32::from_le_bytes(id));
+                    let is_counted = are_counted || counts.get(place) > 0;
+                    counters.count(is_counted, u32::from_le_bytes(id));
                 }
             }
             column.end(&mut self.columns, &name)?;
@@ -142,6 +144,8 @@ struct Shortening<'a> {
     within: Option<&'a Ngrams>,
     /// Of every context the id of the one without its first symbol.
     shortened: Option<&'a Map>,
+    /// Whether all n-grams have a count.
+    are_counted: bool,
     check: &'a dyn Fn() -> Result<(), CountsError>,
 }
 
@@ -209,7 +213,7 @@ impl Shortening<'_> {
                     }
                     // Places have 32 bits.
                     let id = if held == wanted { at as u32 } else { NONE };
-                    each(counts.get(ngram) > 0, id)?;
+                    each(self.are_counted || counts.get(ngram) > 0, id)?;
                 }
             }
         }

@@ -6,17 +6,23 @@ use kato_columns::files::ColumnWriter;
 use super::CountsError;
 use super::columns::{Columns, TEXT_STARTS, TEXTS, level, name_of};
 use super::nodes::{Node, Nodes};
+use super::scratch;
 use super::small::SmallWriter;
 use super::starts::StartsWriter;
 use crate::HeadError;
-use crate::trie::sums::to_bytes;
-use crate::trie::{Level, Spectrum, Trie};
+use crate::trie::sums::{FEW, to_bytes};
+use crate::trie::{Level, ROOT, Spectrum, Trie};
+
+/// Contexts that are summed up between two looks whether it was cancelled.
+const CHECK_EVERY: usize = 1 << 10;
 
 /// What writes the n-grams of all lengths.
 pub(super) struct NgramWriter {
     columns: Columns,
     symbol_bytes: u8,
     levels: Vec<LevelWriter>,
+    /// By length of the context, those that many symbols follow.
+    summed: Vec<ColumnWriter>,
 }
 
 /// The n-grams of one length.
@@ -28,6 +34,8 @@ struct LevelWriter {
     /// How many of the next length there are that continue those so far.
     n_children: u32,
     len: u64,
+    /// How many have no count.
+    n_paths: u64,
     spectrum: Spectrum,
 }
 
@@ -37,6 +45,9 @@ pub(super) struct Written {
     pub(super) symbol_bytes: u8,
     pub(super) ngrams: Vec<u64>,
     pub(super) counts: Vec<Spectrum>,
+    /// By length, how many of them have no count.
+    pub(super) n_paths: Vec<u64>,
+    summed: Vec<ColumnWriter>,
 }
 
 impl NgramWriter {
@@ -59,6 +70,7 @@ impl NgramWriter {
                 starts: None,
                 n_children: 0,
                 len: 0,
+                n_paths: 0,
                 spectrum: Spectrum::default(),
             };
             if depth + 1 < order {
@@ -69,16 +81,22 @@ impl NgramWriter {
             Ok(level)
         };
         let levels = (0..order).map(level).collect::<Result<_, CountsError>>()?;
+        let summed = (0..order).map(|length| columns.create(&name_of(length, "summed")));
+        let summed = summed.collect::<Result<_, CountsError>>()?;
         Ok(Self {
             columns,
             symbol_bytes,
             levels,
+            summed,
         })
     }
 
     /// Ends the columns of n-grams.
     pub(super) fn finish(mut self) -> Result<Written, CountsError> {
-        let (mut ngrams, mut counts) = (Vec::new(), Vec::new());
+        let (mut ngrams, mut counts, mut n_paths) = (Vec::new(), Vec::new(), Vec::new());
+        if self.levels[0].len > FEW as u64 {
+            self.summed[0].push(&ROOT.to_le_bytes())?;
+        }
         for (depth, level) in self.levels.into_iter().enumerate() {
             let name = |column: &str| name_of(depth + 1, column);
             self.columns.end(&name("symbols"), level.symbols)?;
@@ -88,12 +106,15 @@ impl NgramWriter {
             }
             ngrams.push(level.len);
             counts.push(level.spectrum);
+            n_paths.push(level.n_paths);
         }
         Ok(Written {
             columns: self.columns,
             symbol_bytes: self.symbol_bytes,
             ngrams,
             counts,
+            n_paths,
+            summed: self.summed,
         })
     }
 }
@@ -102,9 +123,18 @@ impl Nodes for NgramWriter {
     fn node(&mut self, depth: usize, node: Node) -> Result<(), CountsError> {
         let level = &mut self.levels[depth];
         let symbol = node.symbol.to_le_bytes();
-        level.symbols.push(&symbol[..self.symbol_bytes.into()])?;
+        // Each of a width that the compiler knows.
+        match self.symbol_bytes {
+            2 => level.symbols.push(&symbol[..2]),
+            _ => level.symbols.push(&symbol),
+        }?;
         level.counts.push(node.count)?;
         level.spectrum.replace(0, node.count);
+        level.n_paths += u64::from(node.count == 0);
+        if node.n_children as usize > FEW {
+            // Too long a length is refused below.
+            self.summed[depth + 1].push(&(level.len as u32).to_le_bytes())?;
+        }
         level.len += 1;
         if let Some(starts) = &mut level.starts {
             // One n-gram is the most that a length is too long by.
@@ -151,15 +181,17 @@ impl Written {
         }
         let none = (0..order).map(|_| Default::default()).collect();
         let trie = Trie::from_parts(levels, self.counts.clone(), continuations.to_vec(), none);
-        for length in 0..order {
-            let mut ids = self.columns.create(&name_of(length, "summed"))?;
+        for (length, ids) in std::mem::take(&mut self.summed).into_iter().enumerate() {
+            let name = name_of(length, "summed");
+            self.columns.end(&name, ids)?;
             let mut sums = self.columns.create(&name_of(length, "sums"))?;
-            trie.each_sums(length, |context, of_context| {
-                ids.push(&context.to_le_bytes())?;
-                sums.push(&to_bytes(of_context))?;
-                check()
-            })?;
-            self.columns.end(&name_of(length, "summed"), ids)?;
+            let ids = scratch::map(&self.columns.dir().join(name))?;
+            for (place, &id) in ids.as_chunks().0.iter().enumerate() {
+                sums.push(&to_bytes(&trie.sums_of(length, u32::from_le_bytes(id))))?;
+                if place.is_multiple_of(CHECK_EVERY) {
+                    check()?;
+                }
+            }
             self.columns.end(&name_of(length, "sums"), sums)?;
         }
         match damage.what() {

@@ -1,11 +1,12 @@
 //! What follows contexts, summed up ahead for those that are followed by much.
 
+mod written;
+
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
-use kato_columns::CheckedBytes;
 
-use super::numbers::Numbers;
+pub(crate) use self::written::WrittenSums;
 
 /// Followers of a context up to which they are summed up when they are asked for.
 pub(crate) const FEW: usize = 16;
@@ -60,10 +61,6 @@ pub(crate) enum SumTable {
     /// In files, the latest last. Those that are others now stand beside.
     Frozen(Vec<WrittenSums>, HashMap<u32, BothSums, FixedState>),
 }
-
-/// Sums in files: the ids of contexts, ascending, and of each what [`to_bytes`] writes.
-#[derive(Debug)]
-pub(crate) struct WrittenSums(pub(crate) Numbers, pub(crate) CheckedBytes);
 
 impl Default for SumTable {
     fn default() -> Self {
@@ -149,21 +146,9 @@ impl SumTable {
         match self {
             Self::Owned(sums) => sums.capacity() * size_of::<(u32, BothSums)>(),
             Self::Frozen(written, changed) => {
-                let columns =
-                    |WrittenSums(ids, sums): &WrittenSums| ids.heap_bytes() + sums.heap_bytes();
-                written.iter().map(columns).sum::<usize>()
+                written.iter().map(WrittenSums::heap_bytes).sum::<usize>()
                     + changed.capacity() * (size_of::<(u32, BothSums)>() + 1)
             }
         }
-    }
-}
-
-impl WrittenSums {
-    fn get(&self, context: u32) -> Option<BothSums> {
-        let Self(ids, sums) = self;
-        let reader = ids.read();
-        let place = reader.lower_bound(0..ids.len(), context);
-        let is_held = place < ids.len() && reader.get(place) == context;
-        is_held.then(|| of_bytes(sums.view().array(place * SUMS_BYTES)))
     }
 }

@@ -28,6 +28,29 @@ pub(crate) struct Key(u128);
 impl Key {
     /// Comes after all windows.
     pub(crate) const END: Self = Self(u128::MAX);
+
+    /// Returns how many first bytes two windows share, the highest first.
+    pub(crate) const fn shared_bytes(self, other: Self) -> usize {
+        ((self.0 ^ other.0).leading_zeros() / 8) as usize
+    }
+
+    /// Returns the bytes from one on, and zeros behind them.
+    pub(crate) fn bytes_from(self, first: usize) -> [u8; size_of::<u128>()] {
+        let bits = 8 * first as u32;
+        self.0.unbounded_shl(bits).to_be_bytes()
+    }
+
+    /// Returns the key of `n_bytes` bytes which begins with so many of this one and goes on with others.
+    pub(crate) fn followed_by(
+        self,
+        shared: usize,
+        rest: [u8; size_of::<u128>()],
+        n_bytes: usize,
+    ) -> Self {
+        let below = |bytes: usize| u128::MAX.unbounded_shr(8 * bytes as u32);
+        let rest = u128::from_be_bytes(rest).unbounded_shr(8 * shared as u32);
+        Self(self.0 & !below(shared) | rest & !below(n_bytes))
+    }
 }
 
 impl Packing {
@@ -73,24 +96,14 @@ impl Packing {
         symbol.checked_sub(1)
     }
 
-    /// Returns the number of symbols of a window.
-    pub(crate) fn len(self, key: Key) -> usize {
-        let is_there = |&place: &usize| self.symbol(key, place).is_some();
-        (0..self.order).take_while(is_there).count()
-    }
-
     /// Returns the bytes that hold any symbol.
     pub(crate) const fn symbol_bytes(self) -> usize {
         self.bits.div_ceil(8) as usize
     }
 
-    /// Returns the key of the window that shares its first symbols with another one.
-    pub(crate) fn extend(self, key: Key, shared: usize, more: &[u32], n_known: usize) -> Key {
-        let above = self.bits * shared as u32;
-        // Shifted by all bits nothing is left.
-        let kept = key.0 & !u128::MAX.checked_shr(above).unwrap_or(0);
-        let more = self.key(more, 0).0.checked_shr(above).unwrap_or(0);
-        Key((kept | more) >> self.low_bits() << self.low_bits() | self.known(n_known))
+    /// Returns how many bytes of a key may be other than 0, from the highest on.
+    pub(crate) const fn key_bytes(self) -> usize {
+        (u128::BITS - (self.low_bits() - KNOWN_BITS)).div_ceil(8) as usize
     }
 
     const fn known(self, n_known: usize) -> u128 {
@@ -211,8 +224,8 @@ mod tests {
     use super::*;
 
     fn unpacked(packing: Packing, key: Key) -> Vec<u32> {
-        let symbols = (0..packing.len(key)).map(|place| packing.symbol(key, place));
-        symbols.map(Option::unwrap).collect()
+        let symbols = (0..).map(|place| packing.symbol(key, place));
+        symbols.map_while(|symbol| symbol).collect()
     }
 
     #[test]
@@ -251,7 +264,8 @@ mod tests {
                 let shared = symbols.iter().zip(&before).take_while(|(one, other)| one == other).count();
                 if !found.is_empty() {
                     prop_assert_eq!(packing.shared(last, key).min(symbols.len()).min(before.len()), shared);
-                    prop_assert_eq!(packing.extend(last, shared, &symbols[shared..], n_known), key);
+                    let (n_bytes, shared) = (packing.key_bytes(), last.shared_bytes(key));
+                    prop_assert_eq!(last.followed_by(shared, key.bytes_from(shared), n_bytes), key);
                 }
                 prop_assert!(key < Key::END);
                 last = key;

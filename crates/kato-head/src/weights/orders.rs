@@ -115,8 +115,10 @@ impl Orders {
             let n_orders = usize::from(class.order) + 1;
             self.0.resize(n_orders * KINDS[4], Theta::default());
         }
-        for place in places {
-            self.0[place].climb(gradient, step);
+        let mut thetas = places.map(|place| self.0[place]);
+        Theta::climb_all(&mut thetas, gradient, step);
+        for (place, theta) in places.into_iter().zip(thetas) {
+            self.0[place] = theta;
         }
     }
 

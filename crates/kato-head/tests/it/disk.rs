@@ -1,6 +1,7 @@
 //! Counts on the disk give what counts in memory give, and what is damaged is noticed.
 
 mod adding;
+mod beside;
 mod damage;
 mod format;
 

@@ -423,7 +423,7 @@ fn parquet_is_refused_by_name_and_by_content_where_it_is_not_built_in() {
 fn records_are_counted_by_the_ends_of_lines_and_files_as_far_as_may_be_read() {
     let folder = Folder::new();
     let line = "{\"text\": \"one line\"}\n";
-    folder.write("a.jsonl", &line.repeat(3));
+    folder.write("a.jsonl", line.repeat(3));
     // The last line has no end.
     folder.write("b.jsonl", (line.repeat(2) + line.trim_end()).as_str());
     folder.write("c.txt", "a text of\ntwo lines\n");

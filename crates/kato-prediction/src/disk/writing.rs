@@ -1,5 +1,6 @@
 //! Building an index: one walk along the store in name order, then the lists, in bounded memory.
 
+mod buckets;
 mod columns;
 mod counts;
 mod directories;
@@ -188,7 +189,24 @@ pub struct BuildReport {
 ///
 /// [`IndexFileError`]; then an index that was there is as before.
 pub fn build(store: &EmbeddedStore, options: &BuildOptions) -> Result<BuildReport, IndexFileError> {
-    let report = build_locked(store, options)?;
+    let report = build_locked(store, options, None)?;
+    keep_deleted(store);
+    Ok(report)
+}
+
+/// Builds the index as [`build()`] does, and shows another visitor what it reads for that, as
+/// [`EmbeddedStore::visit_in_order`] would: a store is walked along once for both. Where it does not read all, the
+/// other is shown nothing.
+///
+/// # Errors
+///
+/// Those of [`build()`]; the other may have been shown a part then.
+pub fn build_beside(
+    store: &EmbeddedStore,
+    options: &BuildOptions,
+    other: &mut dyn OrderedVisitor,
+) -> Result<BuildReport, IndexFileError> {
+    let report = build_locked(store, options, Some(other))?;
     keep_deleted(store);
     Ok(report)
 }
@@ -197,6 +215,7 @@ pub fn build(store: &EmbeddedStore, options: &BuildOptions) -> Result<BuildRepor
 fn build_locked(
     store: &EmbeddedStore,
     options: &BuildOptions,
+    other: Option<&mut dyn OrderedVisitor>,
 ) -> Result<BuildReport, IndexFileError> {
     let began = Instant::now();
     let parent = index_dir(store.dir());
@@ -217,11 +236,16 @@ fn build_locked(
         Some(index) if options.checks_units && !is_whole(&index, &options.cancel)? => None,
         lower => lower,
     };
-    let mut built = build_over(store, &parent, options, lower.as_ref());
-    if lower.is_some() && is_lower_lost(lower.as_ref(), &built) {
-        // What it would add to is damaged, or no longer what the store holds.
-        built = build_over(store, &parent, options, None);
-    }
+    let built = match &lower {
+        // The other has no use for a part.
+        Some(_) => build_over(store, &parent, options, lower.as_ref(), None),
+        None => Err(IndexFileError::damaged(&parent, "there is none")),
+    };
+    let built = match lower.is_none() || is_lower_lost(lower.as_ref(), &built) {
+        // There is nothing to add to, or it is damaged, or no longer what the store holds.
+        true => build_over(store, &parent, options, None, other),
+        false => built,
+    };
     drop(lower);
     let content = built?;
     let index = open_unit(store, content)?;
@@ -280,9 +304,10 @@ fn build_over(
     parent: &Path,
     options: &BuildOptions,
     lower: Option<&StoreIndex>,
+    other: Option<&mut dyn OrderedVisitor>,
 ) -> Result<ContentDigest, IndexFileError> {
     let dir = files::begin(parent).map_err(IndexFileError::of_files)?;
-    let built = write(store, &dir, options, lower);
+    let built = write(store, &dir, options, lower, other);
     if built.is_err() {
         // A full disk is a reason to fail, and to leave nothing there. Should it stay all the same,
         // the next build removes it.
@@ -297,6 +322,7 @@ fn write(
     dir: &Path,
     options: &BuildOptions,
     lower: Option<&StoreIndex>,
+    other: Option<&mut dyn OrderedVisitor>,
 ) -> Result<ContentDigest, IndexFileError> {
     let known = lower.map(StoreIndex::covered).unwrap_or_default();
     options.progress.begin(n_stored_beyond(store, known));
@@ -316,7 +342,11 @@ fn write(
             error: None,
             n_seen: 0,
         };
-        let visited = store.visit_in_order_beyond(known, &mut builder);
+        let mut both = Both {
+            builder: &mut builder,
+            other,
+        };
+        let visited = store.visit_in_order_beyond(known, &mut both);
         // The visitor's own error first: it is why the visit ended.
         if let Some(error) = builder.error.take() {
             return Err(error);
@@ -486,6 +516,36 @@ impl Builder<'_, '_> {
         };
         header.write(&self.dir)?;
         Ok(digest)
+    }
+}
+
+/// The builder, and another visitor that is shown the same until it breaks off.
+struct Both<'a, 'b, 'o> {
+    builder: &'a mut (dyn OrderedVisitor + 'b),
+    other: Option<&'a mut (dyn OrderedVisitor + 'o)>,
+}
+
+impl OrderedVisitor for Both<'_, '_, '_> {
+    fn node(&mut self, node: &OrderedNode<'_>) {
+        self.builder.node(node);
+        if let Some(other) = &mut self.other {
+            other.node(node);
+        }
+    }
+
+    fn pattern(&mut self, pattern: &VisitedPattern<'_>) -> ControlFlow<()> {
+        if let Some(other) = &mut self.other
+            && other.pattern(pattern).is_break()
+        {
+            self.other = None;
+        }
+        self.builder.pattern(pattern)
+    }
+
+    fn end(&mut self, content: &StoredContent) {
+        if let Some(other) = &mut self.other {
+            other.end(content);
+        }
     }
 }
 

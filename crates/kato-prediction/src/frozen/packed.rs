@@ -61,9 +61,8 @@ pub(crate) fn pack(ranks: &[u32], rank_bytes: usize, out: &mut Vec<u8>) {
     out.push(rest as u8);
     let blocks = || ranks.chunks(BLOCK_RANKS);
     let gaps = || blocks().flat_map(|block| block.windows(2).map(|two| two[1] - two[0] - 1));
-    let width = gaps()
-        .max()
-        .map_or(0, |gap| u32::BITS - gap.leading_zeros());
+    // The highest bit of all is that of the largest.
+    let width = u32::BITS - gaps().fold(0, |all, gap| all | gap).leading_zeros();
     out.push(width as u8);
     blocks().for_each(|block| append(block[0], out));
     bits::append(gaps().map(u64::from), width, out);

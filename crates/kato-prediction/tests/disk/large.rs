@@ -112,7 +112,11 @@ fn pattern(random: &mut SplitMix64) -> Vec<Event> {
         _ => 5,
     };
     let symbol = |random: &mut SplitMix64| {
-        let bound = 1 + random.below(40);
+        // Some are rare, so that there are more than buckets of most classes.
+        let bound = match random.below(8) {
+            0 => 9_000,
+            _ => 1 + random.below(40),
+        };
         random.below(bound).to_string()
     };
     (0..length).map(|_| Event::new([symbol(random)])).collect()

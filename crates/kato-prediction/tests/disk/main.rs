@@ -6,6 +6,7 @@
     reason = "helpers of tests may fail by panic, as tests do"
 )]
 
+mod beside;
 mod cancelling;
 mod damage;
 mod forgetting;

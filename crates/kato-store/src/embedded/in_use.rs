@@ -105,6 +105,11 @@ impl NamesWalk {
         Ok(walk)
     }
 
+    /// Ends the walk, and returns what is in use.
+    pub(super) fn into_in_use(self) -> Vec<Option<InUse>> {
+        self.in_use
+    }
+
     /// Adds the foreign name at which a segment's cursor stands, or the next one that is in use.
     fn push_foreign(&mut self, idx: usize) -> Result<(), StoreError> {
         let (cursor, in_use) = (&mut self.cursors[idx], &self.in_use[idx]);

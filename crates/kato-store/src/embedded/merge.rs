@@ -7,7 +7,7 @@ use std::sync::Arc;
 use kato_model::{AttributeLimits, PatternName};
 
 use super::merge_runs::RunMerge;
-use super::numbering::{Numbering, UnknownNames};
+use super::numbering::{UnknownNames, Unnumbered};
 use super::segment::{Extras, Renumbering, Segment, SegmentWriter, WrittenSegment, too_large};
 use super::vectors::MergedVectors;
 use crate::StoreError;
@@ -37,7 +37,7 @@ pub(crate) trait MergeSink {
 
 /// Shows the merge of several segments to a sink; `Break` if the sink ended it.
 ///
-/// Memory: 4 bytes for each pattern and each foreign name of the largest node. `path` is named where
+/// Memory: 4 bytes for each pattern and each foreign name of two neighbouring nodes. `path` is named where
 /// something is too large.
 pub(crate) fn walk_merged(
     segments: &[Arc<Segment>],
@@ -50,9 +50,17 @@ pub(crate) fn walk_merged(
     // Rank in each old segment → rank in the merge, for the node below.
     let mut children: Vec<Vec<u32>> = vec![Vec::new(); segments.len()];
     let mut n_below = 0;
-    for node_idx in 0..n_nodes {
+    let begin = |node_idx| {
+        let is_there = node_idx < n_nodes;
+        is_there
+            .then(|| Unnumbered::new(segments, node_idx))
+            .transpose()
+    };
+    let (mut next, mut node_idx) = (begin(0)?, 0);
+    while let Some(unnumbered) = next {
         let mut push = |name| sink.foreign_name(name);
-        let mut numbering = Numbering::new(segments, node_idx, n_below, unknown, &mut push)?
+        let mut numbering = unnumbered
+            .finish(n_below, unknown, &mut push)?
             .ok_or_else(|| too_large(path, "a node has more than 2^32 - 1 symbols"))?;
         let texts: Vec<&str> = numbering.texts.iter().map(AsRef::as_ref).collect();
         sink.begin_node(n_below, &texts)?;
@@ -61,12 +69,12 @@ pub(crate) fn walk_merged(
         let tables = numbering.into_tables().into_iter().zip(&children);
         let numbers = tables.map(|(others, below)| Renumbering { below, others });
         let numbers: Vec<Renumbering<'_>> = numbers.collect();
+        next = begin(node_idx + 1)?;
         // Nothing refers to the patterns of the highest node.
-        let has_above = node_idx + 1 < n_nodes;
-        let mut ranks: Vec<Ranks<'_>> = segments
-            .iter()
-            .map(|segment| Ranks::new(segment, node_idx, has_above))
-            .collect();
+        let has_above = next.is_some();
+        let ranks = segments.iter();
+        let ranks = ranks.map(|segment| Ranks::new(segment, node_idx, has_above));
+        let mut ranks: Vec<Ranks<'_>> = ranks.collect();
         let mut merge = RunMerge::renumbering(segments, node_idx, numbers);
         let mut rank: u32 = 0;
         while let Some(group) = merge.next_group()? {
@@ -77,7 +85,8 @@ pub(crate) fn walk_merged(
             {
                 return Ok(ControlFlow::Break(()));
             }
-            if has_above {
+            if let Some(above) = &mut next {
+                above.below(group.name, rank)?;
                 for member in group.members() {
                     ranks[member].push(rank);
                 }
@@ -90,7 +99,7 @@ pub(crate) fn walk_merged(
         drop(merge);
         // The ranks of this node are the children of the next.
         children = ranks.into_iter().map(Ranks::finish).collect();
-        n_below = rank;
+        (n_below, node_idx) = (rank, node_idx + 1);
     }
     Ok(ControlFlow::Continue(()))
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use kato_model::PatternName;
 
 use super::in_use::{HeldName, InUse, NamesWalk};
-use super::merge_runs::RunMerge;
 use super::segment::{Dictionary, Segment};
+use super::wanted::{Holder, WantedNames};
 use crate::StoreError;
 
 /// What becomes of names of patterns that the node below does not hold.
@@ -46,62 +46,7 @@ pub(super) struct Numbering<'a> {
     deleted: Vec<Vec<(u32, u32)>>,
 }
 
-impl<'a> Numbering<'a> {
-    /// Numbers the symbols of a node over a node below of `n_below` patterns; `None` if there are
-    /// more than numbers. Foreign names of the result are passed to `push_foreign` in order.
-    ///
-    /// Names that some segment's node below holds become ranks: 3 to 4 bytes instead of 20 or 45.
-    /// Memory: 4 bytes for each foreign name of the segments, and the texts.
-    pub(super) fn new(
-        segments: &'a [Arc<Segment>],
-        node_idx: usize,
-        n_below: u32,
-        unknown: UnknownNames,
-        push_foreign: &mut dyn FnMut(PatternName) -> Result<(), StoreError>,
-    ) -> Result<Option<Self>, StoreError> {
-        let in_use = segments
-            .iter()
-            .map(|segment| InUse::find(segment, node_idx));
-        let in_use = in_use.collect::<Result<Vec<_>, _>>()?;
-        let dictionaries = MergedDictionaries::new(segments, node_idx, &in_use)?;
-        let merged = &dictionaries.merged;
-        let walk = NamesWalk::new(segments, node_idx, in_use)?;
-        let names = NumberedNames::new(
-            segments,
-            node_idx,
-            n_below,
-            merged,
-            unknown,
-            walk,
-            push_foreign,
-        )?;
-        let Some(mut names) = names else {
-            return Ok(None);
-        };
-        let texts = names.texts(merged);
-        let first_text = match unknown {
-            UnknownNames::Foreign => names.next_unknown,
-            UnknownNames::Text => Some(n_below),
-        };
-        // Several segments together may have more texts than any of them could.
-        let first_text = first_text.filter(|first| {
-            let n_texts = u32::try_from(texts.len()).ok();
-            n_texts.is_some_and(|n_texts| first.checked_add(n_texts).is_some())
-        });
-        let Some(first_text) = first_text else {
-            return Ok(None);
-        };
-        names.number_texts(&texts, first_text, n_below);
-        Ok(Some(Self {
-            texts: texts.into_iter().map(|(text, _)| text).collect(),
-            // Each has got one, as a name or as a text.
-            literals: names.literals.into_iter().flatten().collect(),
-            dictionaries,
-            foreign: names.foreign,
-            deleted: names.deleted,
-        }))
-    }
-
+impl Numbering<'_> {
     /// Gives deleted patterns of the node below the numbers that their names have as symbols, in the tables
     /// of each segment's rows.
     pub(super) fn number_deleted(&mut self, children: &mut [Vec<u32>]) {
@@ -131,6 +76,103 @@ impl<'a> Numbering<'a> {
     }
 }
 
+/// The symbols of a node as long as the node below is walked along: its patterns number the names among
+/// them.
+pub(super) struct Unnumbered<'a> {
+    segments: &'a [Arc<Segment>],
+    node_idx: usize,
+    dictionaries: MergedDictionaries<'a>,
+    names: NumberedNames,
+    wanted: WantedNames,
+}
+
+impl<'a> Unnumbered<'a> {
+    /// Begins with the symbols of a node, ahead of the first pattern of the node below.
+    ///
+    /// Memory: 4 bytes for each foreign name of the segments, and the texts.
+    pub(super) fn new(segments: &'a [Arc<Segment>], node_idx: usize) -> Result<Self, StoreError> {
+        let in_use = segments
+            .iter()
+            .map(|segment| InUse::find(segment, node_idx));
+        let in_use = in_use.collect::<Result<Vec<_>, _>>()?;
+        let dictionaries = MergedDictionaries::new(segments, node_idx, &in_use)?;
+        let walk = NamesWalk::new(segments, node_idx, in_use)?;
+        Ok(Self {
+            segments,
+            node_idx,
+            names: NumberedNames::new(segments, node_idx, dictionaries.merged.len()),
+            wanted: WantedNames::new(&dictionaries.merged, node_idx, walk),
+            dictionaries,
+        })
+    }
+
+    /// Takes the next pattern of the node below, and its rank in the merge. Names ascend.
+    #[inline]
+    pub(super) fn below(&mut self, name: PatternName, rank: u32) -> Result<(), StoreError> {
+        match self.wanted.next {
+            Some(wanted) if wanted <= name => self.below_wanted(name, rank),
+            _ => Ok(()),
+        }
+    }
+
+    fn below_wanted(&mut self, name: PatternName, rank: u32) -> Result<(), StoreError> {
+        while let Some(wanted) = self.wanted.next.filter(|wanted| *wanted <= name) {
+            let number = (wanted == name).then_some(rank);
+            self.names.take(&mut self.wanted, number)?;
+        }
+        Ok(())
+    }
+
+    /// Numbers what is left, over a node below of `n_below` patterns; `None` if there are more symbols than
+    /// numbers. Foreign names of the result are passed to `push_foreign` in order.
+    ///
+    /// Names that some segment's node below holds become ranks: 3 to 4 bytes instead of 20 or 45.
+    pub(super) fn finish(
+        self,
+        n_below: u32,
+        unknown: UnknownNames,
+        push_foreign: &mut dyn FnMut(PatternName) -> Result<(), StoreError>,
+    ) -> Result<Option<Numbering<'a>>, StoreError> {
+        let Self {
+            dictionaries,
+            mut names,
+            mut wanted,
+            ..
+        } = self;
+        while wanted.next.is_some() {
+            names.take(&mut wanted, None)?;
+        }
+        let merged = &dictionaries.merged;
+        if !names.unknown_places.is_empty() {
+            let walk = NamesWalk::new(self.segments, self.node_idx, wanted.into_in_use())?;
+            let wanted = WantedNames::new(merged, self.node_idx, walk);
+            names.number_unknown(wanted, n_below, unknown, push_foreign)?;
+        }
+        let first_text = match unknown {
+            UnknownNames::Foreign => n_below.checked_add(names.n_unknown),
+            UnknownNames::Text => Some(n_below),
+        };
+        let texts = names.texts(merged);
+        // Several segments together may have more texts than any of them could.
+        let first_text = first_text.filter(|first| {
+            let n_texts = u32::try_from(texts.len()).ok();
+            n_texts.is_some_and(|n_texts| first.checked_add(n_texts).is_some())
+        });
+        let Some(first_text) = first_text else {
+            return Ok(None);
+        };
+        names.number_texts(&texts, first_text, n_below);
+        Ok(Some(Numbering {
+            texts: texts.into_iter().map(|(text, _)| text).collect(),
+            // Each has got one, as a name or as a text.
+            literals: names.literals.into_iter().flatten().collect(),
+            dictionaries,
+            foreign: names.foreign,
+            deleted: names.deleted,
+        }))
+    }
+}
+
 /// The names of patterns among the symbols, with their new numbers.
 struct NumberedNames {
     /// Rank in the merged dictionary → new number, of those that are names.
@@ -139,67 +181,80 @@ struct NumberedNames {
     foreign: Vec<Vec<u32>>,
     /// Of each segment the rows of deleted patterns of the node below, with new numbers.
     deleted: Vec<Vec<(u32, u32)>>,
-    /// Names that no node below holds, where they become text.
+    /// Names so far, and of those that no node below holds the places among all.
+    n_names: u32,
+    unknown_places: Vec<u32>,
+    /// Names that no node below holds, where they become text, and how many there are.
     unknown: Vec<PatternName>,
-    /// The number behind those of the names that no node below holds.
-    next_unknown: Option<u32>,
+    n_unknown: u32,
 }
 
 impl NumberedNames {
-    /// Numbers the names; see [`Numbering::new`].
-    fn new(
-        segments: &[Arc<Segment>],
-        node_idx: usize,
-        n_below: u32,
-        merged: &[&str],
-        unknown: UnknownNames,
-        mut walk: NamesWalk,
-        push_foreign: &mut dyn FnMut(PatternName) -> Result<(), StoreError>,
-    ) -> Result<Option<Self>, StoreError> {
+    fn new(segments: &[Arc<Segment>], node_idx: usize, n_literals: usize) -> Self {
         let of_segment = |segment: &Arc<Segment>| vec![0; segment.n_foreign(node_idx) as usize];
-        let mut numbered = Self {
-            literals: vec![None; merged.len()],
+        Self {
+            literals: vec![None; n_literals],
             foreign: segments.iter().map(of_segment).collect(),
             deleted: vec![Vec::new(); segments.len()],
+            n_names: 0,
+            unknown_places: Vec::new(),
             unknown: Vec::new(),
-            next_unknown: Some(n_below),
-        };
-        // Text of names is ordered as names are, so one walk over the node below serves them all.
-        let mut names = (0..merged.len())
-            .filter_map(|idx| Some((idx, PatternName::from_symbol(merged[idx])?)))
-            .peekable();
-        let Some(below) = node_idx.checked_sub(1) else {
-            return Ok(Some(numbered));
-        };
-        let mut below = HomeNames::new(segments, below);
-        while let Some(name) = smaller(names.peek().map(|&(_, name)| name), walk.name()) {
-            let number = match below.rank(&name)? {
-                Some(rank) => rank,
-                None => {
-                    let Some(number) = numbered.next_unknown else {
-                        return Ok(None);
-                    };
-                    numbered.next_unknown = number.checked_add(1);
-                    match unknown {
-                        UnknownNames::Foreign => push_foreign(name)?,
-                        UnknownNames::Text => numbered.unknown.push(name),
-                    }
-                    number
-                }
-            };
-            if let Some((idx, _)) = names.next_if(|&(_, other)| other == name) {
-                numbered.literals[idx] = Some(number);
+            n_unknown: 0,
+        }
+    }
+
+    /// Gives the next name a number, or notes that no node below holds it.
+    fn take(&mut self, wanted: &mut WantedNames, number: Option<u32>) -> Result<(), StoreError> {
+        if number.is_none() {
+            self.unknown_places.push(self.n_names);
+        }
+        self.n_names += 1;
+        wanted.take(|holder| {
+            if let Some(number) = number {
+                self.give(&holder, number);
             }
-            while let Some((source, held)) = walk.take(&name)? {
-                match held {
-                    HeldName::Foreign(foreign) => {
-                        numbered.foreign[source][foreign as usize] = number;
-                    }
-                    HeldName::Deleted(row) => numbered.deleted[source].push((row, number)),
-                }
+        })
+    }
+
+    fn give(&mut self, holder: &Holder, number: u32) {
+        match *holder {
+            Holder::Literal(idx) => self.literals[idx] = Some(number),
+            Holder::Held(source, HeldName::Foreign(foreign)) => {
+                self.foreign[source][foreign as usize] = number;
+            }
+            Holder::Held(source, HeldName::Deleted(row)) => {
+                self.deleted[source].push((row, number))
             }
         }
-        Ok(Some(numbered))
+    }
+
+    /// Numbers the names that no node below holds, from `n_below` on: all of them once more, in order.
+    fn number_unknown(
+        &mut self,
+        mut wanted: WantedNames,
+        n_below: u32,
+        unknown: UnknownNames,
+        push_foreign: &mut dyn FnMut(PatternName) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let places = std::mem::take(&mut self.unknown_places);
+        let mut places = places.into_iter().peekable();
+        let mut place: u32 = 0;
+        while let Some(name) = wanted.next {
+            if places.next_if_eq(&place).is_none() {
+                wanted.take(drop)?;
+            } else {
+                match unknown {
+                    UnknownNames::Foreign => push_foreign(name)?,
+                    UnknownNames::Text => self.unknown.push(name),
+                }
+                // Of more than there are numbers, the caller makes nothing.
+                let number = n_below.wrapping_add(self.n_unknown);
+                self.n_unknown = self.n_unknown.saturating_add(1);
+                wanted.take(|holder| self.give(&holder, number))?;
+            }
+            place += 1;
+        }
+        Ok(())
     }
 
     /// Returns all that is text, ascending: what is no name, and the names that become text.
@@ -253,14 +308,6 @@ enum Source {
     Literal(usize),
     /// The names that no node below holds, at this place.
     Unknown(usize),
-}
-
-/// Returns the smaller of two names.
-fn smaller(a: Option<PatternName>, b: Option<PatternName>) -> Option<PatternName> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    }
 }
 
 /// The dictionaries of a node, merged.
@@ -321,45 +368,4 @@ fn used_texts<'a>(
     let is_used = move |rank: usize| in_use.is_none_or(|it| it.texts[rank]);
     let texts = dictionary.iter().enumerate();
     texts.map(move |(rank, text)| is_used(rank).then_some(text))
-}
-
-/// A walk along the names of the node below over all segments, which is opened when a name is asked
-/// for: where no symbol is a name, that node is not read again.
-struct HomeNames<'a> {
-    segments: &'a [Arc<Segment>],
-    node_idx: usize,
-    walk: Option<RunMerge<'static>>,
-    name: Option<PatternName>,
-    rank: u32,
-}
-
-impl<'a> HomeNames<'a> {
-    /// Creates a walk that begins at the first name.
-    fn new(segments: &'a [Arc<Segment>], node_idx: usize) -> Self {
-        Self {
-            segments,
-            node_idx,
-            walk: None,
-            name: None,
-            rank: 0,
-        }
-    }
-
-    /// Returns the rank of a name; `None` if no segment holds it. Names asked for must ascend.
-    fn rank(&mut self, name: &PatternName) -> Result<Option<u32>, StoreError> {
-        let walk = match &mut self.walk {
-            Some(walk) => walk,
-            none => {
-                let mut walk = RunMerge::new(self.segments, self.node_idx);
-                self.name = walk.next_group()?.map(|group| group.name);
-                none.insert(walk)
-            }
-        };
-        while self.name.is_some_and(|home| home < *name) {
-            self.name = walk.next_group()?.map(|group| group.name);
-            // The caller has numbered these names before.
-            self.rank += 1;
-        }
-        Ok((self.name == Some(*name)).then_some(self.rank))
-    }
 }

@@ -69,7 +69,7 @@ impl EmbeddedStore {
             return Ok(None);
         };
         let mut sink = VisitSink {
-            visitor,
+            visitor: &mut *visitor,
             node_idx: 0,
         };
         let limits = self.options.attribute_limits;
@@ -82,7 +82,12 @@ impl EmbeddedStore {
             &self.dir,
             &mut sink,
         )?;
-        Ok(walked.is_continue().then(|| self.content_of(&segments)))
+        if walked.is_break() {
+            return Ok(None);
+        }
+        let content = self.content_of(&segments);
+        visitor.end(&content);
+        Ok(Some(content))
     }
 
     /// Returns the number of segments beside those of these digests; `None` if not all of those are there.

@@ -7,10 +7,11 @@ use std::path::Path;
 use crate::frozen::{Column, LONGEST_UNSIGNED_LIST, NodeLayout, SignatureShape};
 
 use super::BuildOptions;
+use super::buckets::PostingClass;
 use super::columns::WrittenColumn;
 use super::directories::{DirectoryWriter, ListWriter, SymbolLists};
 use super::node::ClassBuild;
-use super::postings::{BUCKETS, PostingClass, Postings};
+use super::postings::Postings;
 use super::shapes::Shapes;
 use crate::disk::IndexFileError;
 
@@ -210,30 +211,20 @@ impl ListBuilder<'_> {
         signatures: &'s [Option<SignatureShape>],
         is_wanted: F,
     ) -> Postings<'s, F> {
-        let classes = self.classes.iter().map(|class| PostingClass {
-            place: 0,
-            length: class.length,
+        let classes = self.order.iter().map(|&number| {
+            let class = &self.classes[usize::from(number)];
+            (number, class.length, class.n_patterns)
         });
-        let mut classes: Vec<PostingClass> = classes.collect();
-        for (place, &number) in self.order.iter().enumerate() {
-            classes[usize::from(number)].place = place;
-        }
+        let n_numbers = self.layout.n_below + self.layout.n_texts;
+        let classes = PostingClass::divide(classes, n_numbers, self.options.sort_bytes);
         Postings {
             kind,
             shapes: self.shapes,
             classes,
             signatures,
-            shift: self.bucket_shift(),
             options: self.options,
             is_wanted,
         }
-    }
-
-    /// Returns the shift that makes a bucket's number of a symbol's.
-    fn bucket_shift(&self) -> u32 {
-        let n_numbers = self.layout.n_below + self.layout.n_texts;
-        let bits = u64::BITS - n_numbers.saturating_sub(1).leading_zeros();
-        bits.saturating_sub(BUCKETS.ilog2())
     }
 
     /// Ends a directory whose last list ends there, and returns the part of the keys of each class.

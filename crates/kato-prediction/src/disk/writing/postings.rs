@@ -22,12 +22,10 @@ use std::thread;
 use crate::frozen::SignatureShape;
 
 use super::BuildOptions;
+use super::buckets::PostingClass;
 use super::lists::ListKind;
 use super::shapes::{Shapes, Sought};
 use crate::disk::IndexFileError;
-
-/// Buckets of symbols of each class, in which postings are counted before they are sorted.
-pub(super) const BUCKETS: usize = 4096;
 
 /// Rounds that are in memory at once: one that is made, and one that is written.
 const ROUNDS_AT_ONCE: usize = 2;
@@ -89,15 +87,6 @@ impl Posting {
     }
 }
 
-/// A class of patterns, as its postings are collected.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct PostingClass {
-    /// The place of the class in the order of the lists.
-    pub(super) place: usize,
-    /// The length of the patterns, where they have one.
-    pub(super) length: Option<usize>,
-}
-
 /// A source of sorted postings.
 pub(super) struct Postings<'a, F> {
     pub(super) kind: ListKind,
@@ -106,8 +95,6 @@ pub(super) struct Postings<'a, F> {
     pub(super) classes: Vec<PostingClass>,
     /// How the signatures of a class are laid out, where it has some, by its place.
     pub(super) signatures: &'a [Option<SignatureShape>],
-    /// The shift that makes a bucket's number of a symbol's.
-    pub(super) shift: u32,
     pub(super) options: &'a BuildOptions,
     /// Whether the lists of a symbol in a class are wanted, by the place of the class; those of a pair if
     /// those of both symbols are.
@@ -123,8 +110,17 @@ type Round = Range<usize>;
 /// The postings of a round.
 struct Collected {
     postings: Vec<Posting>,
-    /// By class and bucket, ascending: the class, and where the postings lie, sorted.
-    buckets: Vec<(usize, Range<usize>)>,
+    /// By class and bucket, ascending.
+    buckets: Vec<Bucket>,
+}
+
+/// The postings of a bucket, where there are any.
+struct Bucket {
+    /// The place of its class.
+    class: usize,
+    /// Where the postings lie, sorted.
+    range: Range<usize>,
+    is_of_one_symbol: bool,
 }
 
 impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
@@ -157,9 +153,9 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
             });
             for collected in made {
                 let collected = collected?;
-                for (class, range) in collected.buckets {
+                for bucket in collected.buckets {
                     self.options.cancel.check()?;
-                    show(class, &collected.postings[range])?;
+                    show(bucket.class, &collected.postings[bucket.range])?;
                 }
                 // Nobody takes it after the last round.
                 drop(give_back.send(collected.postings));
@@ -170,7 +166,7 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
 
     /// Returns how many threads read patterns at once: each takes memory for every bucket.
     fn n_stretches(&self) -> usize {
-        let of_one = self.classes.len() * BUCKETS * (size_of::<usize>() + size_of::<&[Posting]>());
+        let of_one = self.n_buckets() * (size_of::<usize>() + size_of::<&[Posting]>());
         let affordable = self.options.sort_bytes / 8 / of_one.max(1);
         self.options
             .threads
@@ -178,9 +174,15 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
             .min(affordable.max(FEW_STRETCHES))
     }
 
+    /// Returns the number of buckets of all classes.
+    fn n_buckets(&self) -> usize {
+        let ends = self.classes.iter().map(|class| class.buckets.end);
+        ends.max().unwrap_or(0)
+    }
+
     /// Counts the postings of a stretch.
     fn count(&self, stretch: &Range<usize>) -> Result<Counts, IndexFileError> {
-        let mut counts = vec![0; self.classes.len() * BUCKETS];
+        let mut counts = vec![0; self.n_buckets()];
         let sought = self.sought(&(0..counts.len()));
         let shapes = self.shapes;
         shapes.for_each(
@@ -212,7 +214,7 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
                 ListKind::Held => None,
             };
             if of_class.seeks(symbol) && is_wanted(&symbol) && second.is_none_or(is_wanted) {
-                let bucket = of_class.place * BUCKETS + (symbol >> self.shift) as usize;
+                let bucket = of_class.first_bucket + (symbol >> of_class.shift) as usize;
                 visit(bucket, place, symbol);
             }
         }
@@ -224,7 +226,7 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
         let budget = self.options.sort_bytes / 8 * 5 / ROUNDS_AT_ONCE / size_of::<Posting>();
         let mut rounds = Vec::new();
         let (mut start, mut n_postings) = (0, 0);
-        let n_buckets = self.classes.len() * BUCKETS;
+        let n_buckets = self.n_buckets();
         for bucket in 0..n_buckets {
             let of_bucket = of_all(counts, bucket);
             if n_postings > 0 && n_postings + of_bucket > budget {
@@ -247,12 +249,23 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
         counts: &[Counts],
         mut postings: Vec<Posting>,
     ) -> Result<Collected, IndexFileError> {
-        let mut buckets = Vec::with_capacity(round.len());
-        let mut end = 0;
-        for bucket in round.clone() {
-            let start = end;
-            end += of_all(counts, bucket);
-            buckets.push((bucket / BUCKETS, start..end));
+        let (mut buckets, mut end) = (Vec::new(), 0);
+        let mut classes: Vec<&PostingClass> = self.classes.iter().collect();
+        classes.sort_unstable_by_key(|class| class.place);
+        for class in classes {
+            let own = class.buckets.start.max(round.start)..class.buckets.end.min(round.end);
+            for bucket in own {
+                let start = end;
+                end += of_all(counts, bucket);
+                // Most buckets of a small round are empty.
+                if end > start {
+                    buckets.push(Bucket {
+                        class: class.place,
+                        range: start..end,
+                        is_of_one_symbol: class.shift == 0,
+                    });
+                }
+            }
         }
         // Each is written below.
         postings.resize(end, Posting(0));
@@ -313,20 +326,13 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
     }
 
     /// Sorts the postings of buckets, and shortens each to those that are left.
-    fn sort(
-        &self,
-        postings: &mut [Posting],
-        buckets: &mut [(usize, Range<usize>)],
-    ) -> Result<(), IndexFileError> {
+    fn sort(&self, postings: &mut [Posting], buckets: &mut [Bucket]) -> Result<(), IndexFileError> {
         let mut unsorted = Vec::with_capacity(buckets.len());
         let mut rest = postings;
-        for (_, range) in buckets {
-            let (of_bucket, behind) = take(&mut rest).split_at_mut(range.len());
+        for bucket in buckets {
+            let (of_bucket, behind) = take(&mut rest).split_at_mut(bucket.range.len());
             rest = behind;
-            // Most buckets of a small round are empty.
-            if !of_bucket.is_empty() {
-                unsorted.push((of_bucket, range));
-            }
+            unsorted.push((of_bucket, bucket));
         }
         let n_threads = self.options.threads.get().min(unsorted.len());
         // The buckets differ in size, so each thread takes the next one.
@@ -340,10 +346,22 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
                     .next();
-                let Some((of_bucket, range)) = next else {
+                let Some((
+                    of_bucket,
+                    Bucket {
+                        range,
+                        is_of_one_symbol,
+                        ..
+                    },
+                )) = next
+                else {
                     return Ok(());
                 };
-                range.end = range.start + sort(of_bucket, most_beside);
+                let is_sorted = *is_of_one_symbol && self.kind == ListKind::Held;
+                if !is_sorted {
+                    sort(of_bucket, *is_of_one_symbol, most_beside);
+                }
+                range.end = range.start + join(of_bucket);
             }
         });
         on_threads(sorting).map(drop)
@@ -352,14 +370,16 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
     /// Returns, by the number of a class, what a round seeks in its patterns.
     fn sought(&self, round: &Round) -> Vec<Sought> {
         let of_class = |class: &PostingClass| {
-            let own = class.place * BUCKETS;
-            let within = |bucket: usize| bucket.clamp(own, own + BUCKETS) - own;
+            let Range { start, end } = class.buckets;
+            let within = |bucket: usize| bucket.clamp(start, end) - start;
             let (first, end) = (within(round.start), within(round.end));
             Sought {
                 place: class.place,
                 length: class.length,
-                first: (first as u64) << self.shift,
-                n_symbols: ((end - first) as u64) << self.shift,
+                first: (first as u64) << class.shift,
+                n_symbols: ((end - first) as u64) << class.shift,
+                first_bucket: start,
+                shift: class.shift,
             }
         };
         self.classes.iter().map(of_class).collect()
@@ -388,28 +408,38 @@ fn on_threads<T: Send>(
     })
 }
 
-/// Sorts the postings of a bucket, which come by rank, and returns how many are left: a pattern may
-/// hold a symbol several times and counts once. Takes memory for no more than so many beside them.
-fn sort(postings: &mut [Posting], most_beside: &AtomicUsize) -> usize {
+/// Sorts the postings of a bucket, which come by rank. Takes memory for no more than so many beside them.
+fn sort(postings: &mut [Posting], are_of_one_symbol: bool, most_beside: &AtomicUsize) {
     let n_postings = postings.len();
     let reserve = |free: usize| free.checked_sub(n_postings);
     let order = Ordering::Relaxed;
     if n_postings >= RADIX_SORTED && most_beside.fetch_update(order, order, reserve).is_ok() {
         // Stable, so that they stay by rank.
-        radsort::sort_by_key(postings, |posting| posting.symbols());
+        match are_of_one_symbol {
+            true => radsort::sort_by_key(postings, |posting| posting.second()),
+            false => radsort::sort_by_key(postings, |posting| posting.symbols()),
+        }
         most_beside.fetch_add(n_postings, order);
     } else {
         postings.sort_unstable();
     }
-    let mut n_kept = 0;
-    for at in 0..n_postings {
-        let posting = postings[at];
-        match postings[..n_kept].last_mut() {
-            Some(last) if last.place() == posting.place() => *last = last.joined(posting),
-            _ => {
-                postings[n_kept] = posting;
-                n_kept += 1;
-            }
+}
+
+/// Joins the sorted postings of a pattern, which may hold a symbol several times and counts once; returns how many
+/// are left.
+fn join(postings: &mut [Posting]) -> usize {
+    let is_repeated = |two: &[Posting]| two[0].place() == two[1].place();
+    let Some(first) = postings.windows(2).position(is_repeated) else {
+        return postings.len();
+    };
+    let mut n_kept = first + 1;
+    for at in first + 1..postings.len() {
+        let (posting, last) = (postings[at], postings[n_kept - 1]);
+        if last.place() == posting.place() {
+            postings[n_kept - 1] = last.joined(posting);
+        } else {
+            postings[n_kept] = posting;
+            n_kept += 1;
         }
     }
     n_kept

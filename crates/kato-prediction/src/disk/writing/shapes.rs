@@ -42,6 +42,9 @@ pub(super) struct Sought {
     pub(super) first: u64,
     /// How many from there on.
     pub(super) n_symbols: u64,
+    /// The bucket of symbol 0, and the shift that makes another's of a symbol's number.
+    pub(super) first_bucket: usize,
+    pub(super) shift: u32,
 }
 
 impl Sought {
