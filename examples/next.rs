@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use kato::head::Expert;
-use kato::head::explanation::{Part, Reason};
+use kato::head::explanation::{ExpertShare, Reason};
 use kato::prelude::*;
 use kato_examples::{Arguments, Output, run};
 
@@ -43,7 +43,7 @@ fn next(arguments: &Arguments, out: &mut Output) -> anyhow::Result<()> {
 }
 
 /// Says where a part of a probability comes from.
-fn in_words(part: &Part) -> String {
+fn in_words(part: &ExpertShare) -> String {
     let from = match part.expert {
         Expert::Ngrams => "what was learned",
         Expert::CachedSymbols => "tokens that the text held before",
