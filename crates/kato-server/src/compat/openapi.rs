@@ -145,6 +145,7 @@ fn query_parameter(name: &str, kind: Kind) -> Value {
         Kind::Text => json!({"type": "string"}),
         Kind::Texts(max) => json!({"type": "array", "items": {"type": "string"}, "maxItems": max}),
         Kind::Integer => json!({"type": "integer"}),
+        Kind::AtMost(max) => json!({"type": "integer", "minimum": i64::MIN, "maximum": max}),
         Kind::UpTo(max) => json!({"type": "integer", "minimum": 0, "maximum": max}),
         Kind::Flag => json!({"type": "boolean"}),
     };

@@ -62,6 +62,8 @@ pub(super) enum Kind {
     /// A text that may be there as often as this.
     Texts(u32),
     Integer,
+    /// An integer of at most this.
+    AtMost(i64),
     /// An integer from 0 to this.
     UpTo(i64),
     Flag,
@@ -182,7 +184,7 @@ fn of_session(method: &str, template: &str) -> Option<Operation> {
             op("Change settings", of::<ConfigUpdated>).body(of::<ConfigChange>)
         }
         ("POST", "/sessions/{session_id}/extend") => op("Prolong a session", of::<Extended>)
-            .query(&[("ttl_seconds", Kind::UpTo(MAX_TTL_SECONDS))])
+            .query(&[("ttl_seconds", Kind::AtMost(MAX_TTL_SECONDS))])
             .refuses(&["413"]),
         _ => return None,
     })

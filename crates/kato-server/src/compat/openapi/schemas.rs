@@ -83,24 +83,18 @@ fn set_settings(properties: &mut Map<String, Value>, generation: KatoGeneration)
     if generation.checks_all_settings() {
         // `null` stands for the default of what KATO does not name when it refuses it.
         let number = |min: f64, max: f64| json!({"type": ["number", "null"], "minimum": min, "maximum": max});
-        let integer = |min: u64, max: u64| json!({"type": ["integer", "null"], "minimum": min, "maximum": max});
-        let most = u64::MAX;
         for (name, range) in [
             ("fuzzy_token_threshold", number(0.0, 1.0)),
             ("length_min_ratio", number(0.0, 1.0)),
             ("length_max_ratio", number(1.0, f64::MAX)),
             ("jaccard_threshold", number(0.0, 1.0)),
-            ("jaccard_min_overlap", integer(1, most)),
+            ("jaccard_min_overlap", number(1.0, f64::MAX)),
             ("minhash_threshold", number(0.0, 1.0)),
-            ("minhash_bands", integer(1, 100)),
-            ("minhash_rows", integer(1, 20)),
-            ("minhash_num_hashes", integer(10, 256)),
+            ("minhash_bands", number(1.0, 100.0)),
+            ("minhash_rows", number(1.0, 20.0)),
+            ("minhash_num_hashes", number(10.0, 256.0)),
             ("bloom_false_positive_rate", number(0.0001, 0.1)),
-            ("max_candidates_per_stage", integer(100, most)),
-            (
-                "enable_filter_metrics",
-                json!({"type": ["boolean", "null"]}),
-            ),
+            ("max_candidates_per_stage", number(100.0, f64::MAX)),
         ] {
             if let Some(setting) = properties.get_mut(name) {
                 *setting = range;
@@ -167,19 +161,22 @@ impl JsonSchema for Settings {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         // The ranges are those that are checked when a session is changed.
         let range = |min: u64, max: u64| json!({"type": "integer", "minimum": min, "maximum": max});
-        let any = || range(0, u64::MAX);
+        // Half a thing counts, too.
+        let count = || json!({"type": "number", "minimum": 0});
+        // What KATO does not look at.
+        let anything = || json!({});
         let share = json!({"type": "number", "minimum": 0, "maximum": 1});
         let of_type = |name: &str| json!({"type": name});
         let names = json!({"type": "array", "items": {"type": "string"}});
         json_schema!({
             "type": "object",
             "properties": {
-                "max_pattern_length": any(),
+                "max_pattern_length": range(0, u64::MAX),
                 "persistence": range(1, 100),
                 "recall_threshold": share,
                 "indexer_type": {"enum": ["VI", "LSH", "ANNOY", "FAISS"]},
                 "max_predictions": range(1, 10_000),
-                "sort_symbols": of_type("boolean"),
+                "sort_symbols": anything(),
                 "process_predictions": of_type("boolean"),
                 "use_token_matching": of_type("boolean"),
                 "fuzzy_token_threshold": {"type": ["number", "null"]},
@@ -188,19 +185,19 @@ impl JsonSchema for Settings {
                 "vector_search_limit": range(1, 100),
                 "return_vector_search_results": of_type("boolean"),
                 "rank_sort_algo": {"enum": RankMetric::ALL},
-                "affinity_emotive": {"type": ["string", "null"]},
+                "affinity_emotive": anything(),
                 "filter_pipeline": names,
                 "length_min_ratio": of_type("number"),
                 "length_max_ratio": of_type("number"),
                 "jaccard_threshold": of_type("number"),
-                "jaccard_min_overlap": any(),
+                "jaccard_min_overlap": count(),
                 "minhash_threshold": of_type("number"),
-                "minhash_bands": any(),
-                "minhash_rows": any(),
-                "minhash_num_hashes": any(),
+                "minhash_bands": count(),
+                "minhash_rows": count(),
+                "minhash_num_hashes": count(),
                 "bloom_false_positive_rate": of_type("number"),
-                "max_candidates_per_stage": any(),
-                "enable_filter_metrics": of_type("boolean"),
+                "max_candidates_per_stage": count(),
+                "enable_filter_metrics": anything(),
             },
         })
     }
