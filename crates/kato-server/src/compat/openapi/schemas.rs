@@ -81,7 +81,6 @@ fn set_settings(properties: &mut Map<String, Value>, generation: KatoGeneration)
         properties["filter_pipeline"] = json!({"type": "array", "items": filters});
     }
     if generation.checks_all_settings() {
-        // `null` stands for the default of what KATO does not name when it refuses it.
         let number = |min: f64, max: f64| json!({"type": ["number", "null"], "minimum": min, "maximum": max});
         for (name, range) in [
             ("fuzzy_token_threshold", number(0.0, 1.0)),
@@ -161,8 +160,10 @@ impl JsonSchema for Settings {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         // The ranges are those that are checked when a session is changed.
         let range = |min: u64, max: u64| json!({"type": "integer", "minimum": min, "maximum": max});
+        // `null` stands for the default of what KATO does not name when it refuses it.
+        let number = || json!({"type": ["number", "null"]});
         // Half a thing counts, too.
-        let count = || json!({"type": "number", "minimum": 0});
+        let count = || json!({"type": ["number", "null"], "minimum": 0});
         // What KATO does not look at.
         let anything = || json!({});
         let share = json!({"type": "number", "minimum": 0, "maximum": 1});
@@ -179,7 +180,7 @@ impl JsonSchema for Settings {
                 "sort_symbols": anything(),
                 "process_predictions": of_type("boolean"),
                 "use_token_matching": of_type("boolean"),
-                "fuzzy_token_threshold": {"type": ["number", "null"]},
+                "fuzzy_token_threshold": number(),
                 "stm_mode": of_type("string"),
                 "vector_event_mode": {"enum": VectorEventMode::ALL},
                 "vector_search_limit": range(1, 100),
@@ -187,15 +188,15 @@ impl JsonSchema for Settings {
                 "rank_sort_algo": {"enum": RankMetric::ALL},
                 "affinity_emotive": anything(),
                 "filter_pipeline": names,
-                "length_min_ratio": of_type("number"),
-                "length_max_ratio": of_type("number"),
-                "jaccard_threshold": of_type("number"),
+                "length_min_ratio": number(),
+                "length_max_ratio": number(),
+                "jaccard_threshold": number(),
                 "jaccard_min_overlap": count(),
-                "minhash_threshold": of_type("number"),
+                "minhash_threshold": number(),
                 "minhash_bands": count(),
                 "minhash_rows": count(),
                 "minhash_num_hashes": count(),
-                "bloom_false_positive_rate": of_type("number"),
+                "bloom_false_positive_rate": number(),
                 "max_candidates_per_stage": count(),
                 "enable_filter_metrics": anything(),
             },
