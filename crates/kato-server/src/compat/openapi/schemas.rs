@@ -172,7 +172,7 @@ impl JsonSchema for Settings {
         json_schema!({
             "type": "object",
             "properties": {
-                "max_pattern_length": range(0, u64::MAX),
+                "max_pattern_length": {"type": "integer", "minimum": 0},
                 "persistence": range(1, 100),
                 "recall_threshold": share,
                 "indexer_type": {"enum": ["VI", "LSH", "ANNOY", "FAISS"]},
