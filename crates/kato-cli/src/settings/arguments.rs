@@ -411,12 +411,10 @@ mod tests {
                     let long = of_file.get_long().unwrap();
                     let file = [(long, word.clone())];
                     let mut mixed = arguments(path, std::slice::from_ref(typed), &file);
-                    let kind = mixed.parsed(program).err().map(|error| error.kind());
-                    assert_ne!(
-                        kind,
-                        Some(ErrorKind::ArgumentConflict),
-                        "{path} {typed}, file: {word}"
-                    );
+                    let mut alone = arguments(path, std::slice::from_ref(typed), &[]);
+                    let [kind, kind_alone] = [&mut mixed, &mut alone]
+                        .map(|line| line.parsed(program).err().map(|error| error.kind()));
+                    assert_eq!(kind, kind_alone, "{path} {typed}, file: {word}");
                     assert!(
                         mixed.added.unwrap().defaults.is_empty(),
                         "{path} {typed}, file: {word}"
