@@ -53,6 +53,8 @@ fn of_a_plan(step: &str, matches: &ArgMatches) -> Option<Unused> {
 
 /// Finds options of a shuffled order without one.
 fn order(command: &str, matches: &ArgMatches) -> Option<Unused> {
+    // Others mean something else by a window.
+    matches.try_contains_id("shuffle").ok()?;
     // Its order is random by itself.
     if command == "datasets sample" || is_given(matches, "shuffle") {
         return None;
