@@ -236,15 +236,14 @@ fn build_locked(
         Some(index) if options.checks_units && !is_whole(&index, &options.cancel)? => None,
         lower => lower,
     };
-    let built = match &lower {
-        // The other has no use for a part.
-        Some(_) => build_over(store, &parent, options, lower.as_ref(), None),
-        None => Err(IndexFileError::damaged(&parent, "there is none")),
-    };
-    let built = match lower.is_none() || is_lower_lost(lower.as_ref(), &built) {
+    // The other has no use for a part.
+    let added = lower
+        .as_ref()
+        .map(|lower| build_over(store, &parent, options, Some(lower), None));
+    let built = match added {
+        Some(built) if !is_lower_lost(lower.as_ref(), &built) => built,
         // There is nothing to add to, or it is damaged, or no longer what the store holds.
-        true => build_over(store, &parent, options, None, other),
-        false => built,
+        _ => build_over(store, &parent, options, None, other),
     };
     drop(lower);
     let content = built?;
