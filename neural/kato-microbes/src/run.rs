@@ -11,7 +11,7 @@ mod store;
 use std::path::{Path, PathBuf};
 
 use kato_neural::burn::tensor::Device;
-use kato_neural::run::{RunFolder, write_text};
+use kato_neural::run::{RunFolder, RunSettings, check_setting};
 
 use crate::error::MicrobesError;
 use crate::metadata::forget_unseen;
@@ -87,16 +87,7 @@ impl Run {
             forget_unseen(&mut settings.model.categorical, categories, &train);
         }
         let folder = RunFolder::create(folder, PROGRAM)?;
-        let path = folder.path().join(Files::SETTINGS);
-        // What could not be read again would be no run.
-        let text = settings
-            .to_toml()
-            .and_then(|text| MicrobesSettings::from_toml(&text).map(|_| text));
-        let text = text.map_err(|reason| MicrobesError::Settings {
-            path: path.clone(),
-            reason,
-        })?;
-        write_text(&path, &text)?;
+        settings.write(&folder.path().join(Files::SETTINGS))?;
         store::write(&work, &folder.path().join(Files::PREPARED))?;
         if let Some(from) = pretrained {
             store::copy_encoder(from, &folder.path().join(Files::PRETRAINED))?;
@@ -181,10 +172,12 @@ fn check(
 ) -> Result<SampleParts, MicrobesError> {
     settings.check()?;
     work.check_metric(settings.training.best)?;
-    if settings.training.freeze && !is_pretrained {
-        let expected = "false where no pre-trained run is given";
-        return Err(MicrobesError::setting("training.freeze", &true, expected));
-    }
+    check_setting(
+        is_pretrained || !settings.training.freeze,
+        "training.freeze",
+        &true,
+        "false where no pre-trained run is given",
+    )?;
     work.parts(&settings.split)
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use kato_neural::burn::tensor::Device;
 use kato_neural::checkpoint::best_or_latest;
-use kato_neural::run::RunFolder;
+use kato_neural::run::{RunError, RunFolder, RunSettings};
 use serde::Serialize;
 
 use crate::batch::mixed;
@@ -76,7 +76,7 @@ impl TrainedMicrobes {
         let settings = MicrobesSettings::read(&folder.join(Files::SETTINGS))?;
         let Some(target) = target_of(folder)? else {
             let expected = "a run of `kato-microbes train`; this one was pre-trained alone";
-            return Err(MicrobesError::setting("run", &folder.display(), expected));
+            return Err(RunError::setting("run", &folder.display(), expected).into());
         };
         let outcome = Run::read_outcome(folder)?;
         let n_outputs = target.classes.len().max(1);

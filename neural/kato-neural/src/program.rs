@@ -14,4 +14,6 @@ pub use ending::{Ended, end, on_threads};
 pub use failure::{CommandFailure, HasClass};
 pub use output::{say, say_json, tell};
 pub use pictures::EpochPictures;
-pub use settings::{SettingFlag, setting_flag, settings_table, wrong_setting};
+pub use settings::{
+    SettingFlag, command_settings, setting_flag, setting_switch, settings_table, wrong_setting,
+};

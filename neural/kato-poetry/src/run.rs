@@ -20,7 +20,7 @@ use kato_neural::burn::tensor::Device;
 use kato_neural::checkpoint::{
     CheckpointKind, CheckpointWriter, WriterOptions, checkpoints, latest,
 };
-use kato_neural::run::{EpochHistory, RunFolder, write_json, write_text};
+use kato_neural::run::{EpochHistory, RunFolder, RunSettings, write_json};
 use kato_neural::train::{Ending, FitOptions, FitReport, Prefetched, StepPlace, Trainer};
 
 use crate::artifacts::{has_chunks, write_chunks, write_words};
@@ -61,16 +61,7 @@ impl Run {
     pub fn create(folder: &Path, settings: Settings, corpus: Corpus) -> Result<Self, PoetryError> {
         settings.check()?;
         let folder = RunFolder::create(folder, PROGRAM)?;
-        let path = folder.path().join(Files::SETTINGS);
-        // What could not be read again would be no run.
-        let text = settings
-            .to_toml()
-            .and_then(|text| Settings::from_toml(&text).map(|_| text));
-        let text = text.map_err(|reason| PoetryError::Settings {
-            path: path.clone(),
-            reason,
-        })?;
-        write_text(&path, &text)?;
+        settings.write(&folder.path().join(Files::SETTINGS))?;
         write_json(&folder.path().join(Files::POEMS), &corpus.poems)?;
         write_words(&corpus, &folder.path().join(Files::PREPARED))?;
         folder.mark(LAYOUT)?;

@@ -6,6 +6,7 @@ use kato_neural::Pass;
 use kato_neural::burn::tensor::{Device, Tensor, TensorData};
 use kato_neural::checkpoint::best_or_latest;
 use kato_neural::layers::Feed;
+use kato_neural::run::RunSettings;
 use serde::Serialize;
 
 use crate::artifacts::read_words;

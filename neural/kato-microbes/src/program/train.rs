@@ -10,7 +10,7 @@ use kato_microbes::run::{MicrobesEpoch, MicrobesEvent, MicrobesOutcome, measure}
 use kato_microbes::work::Work;
 use kato_microbes::{Microbes, MicrobesError, MicrobesSettings, Run};
 use kato_neural::program::{CommandFailure, Ended, TrainingBar, say, say_cost, say_json, tell};
-use kato_neural::run::find_batch;
+use kato_neural::run::{RunSettings, find_batch};
 use kato_unifrac::newick::NewickOptions;
 use kato_unifrac::{Community, ComputeOptions, DistanceMatrix, Metric, Tree};
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use kato_neural::burn::tensor::Device;
 use kato_neural::checkpoint::write_weights;
-use kato_neural::run::{RunError, read_json, write_json, write_whole};
+use kato_neural::run::{RunError, RunSettings, check_setting, read_json, write_json, write_whole};
 use kato_unifrac::{DistanceMatrix, Table};
 use serde::{Deserialize, Serialize};
 
@@ -188,14 +188,12 @@ pub(super) fn with_seen_by(work: Work, run: &Path) -> Result<Work, MicrobesError
 /// Writes the weights of a pre-trained run's best model to a file.
 pub(super) fn copy_encoder(run: &Path, to: &Path) -> Result<(), MicrobesError> {
     let settings = MicrobesSettings::read(&run.join(Files::SETTINGS))?;
-    if target_of(run)?.is_some() {
-        let expected = "a run of `kato-microbes pretrain`";
-        return Err(MicrobesError::setting(
-            "pretrained",
-            &run.display(),
-            expected,
-        ));
-    }
+    check_setting(
+        target_of(run)?.is_none(),
+        "pretrained",
+        &run.display(),
+        "a run of `kato-microbes pretrain`",
+    )?;
     let (model, _) = load_model(run, &settings, None, &Device::flex())?;
     Ok(write_weights(&model, to)?)
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use kato_neural::run::{RunFolder, read_json};
+use kato_neural::run::{RunFolder, RunSettings, read_json};
 
 use super::Run;
 use crate::corpus::split_of;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use kato_neural::burn::tensor::Device;
-use kato_neural::run::read_json;
+use kato_neural::run::{RunSettings, read_json};
 use kato_neural::train::TrainerOptions;
 use kato_neural::{AdamOptions, Decay};
 
