@@ -8,7 +8,7 @@ mod outcome;
 mod replicas;
 mod store;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use kato_neural::burn::tensor::Device;
 use kato_neural::run::{RunFolder, RunSettings, check_setting};
@@ -32,17 +32,8 @@ pub(crate) const PROGRAM: &str = "kato-microbes";
 /// Version of the folder's layout.
 pub(crate) const LAYOUT: u32 = 1;
 
-/// Files of a run's folder, by name.
-pub(crate) struct Files;
-
-impl Files {
-    pub(crate) const SETTINGS: &str = "settings.toml";
-    pub(crate) const PREPARED: &str = "prepared";
-    pub(crate) const PRETRAINED: &str = "pretrained.safetensors";
-    pub(crate) const CHECKPOINTS: &str = "checkpoints";
-    pub(crate) const HISTORY: &str = "history.jsonl";
-    pub(crate) const OUTCOME: &str = "outcome.json";
-}
+/// The weights that a run begins with, where it was pre-trained.
+pub(crate) const PRETRAINED: &str = "pretrained.safetensors";
 
 /// A run, opened to be trained. No other process can train it meanwhile.
 #[derive(Debug)]
@@ -87,10 +78,10 @@ impl Run {
             forget_unseen(&mut settings.model.categorical, categories, &train);
         }
         let folder = RunFolder::create(folder, PROGRAM)?;
-        settings.write(&folder.path().join(Files::SETTINGS))?;
-        store::write(&work, &folder.path().join(Files::PREPARED))?;
+        settings.write(&folder.file(RunFolder::SETTINGS))?;
+        store::write(&work, &folder.file(RunFolder::PREPARED))?;
         if let Some(from) = pretrained {
-            store::copy_encoder(from, &folder.path().join(Files::PRETRAINED))?;
+            store::copy_encoder(from, &folder.file(PRETRAINED))?;
         }
         folder.mark(LAYOUT)?;
         Ok(Self {
@@ -111,8 +102,8 @@ impl Run {
     }
 
     fn read(folder: RunFolder) -> Result<Self, MicrobesError> {
-        let settings = MicrobesSettings::read(&folder.path().join(Files::SETTINGS))?;
-        let work = store::read(&folder.path().join(Files::PREPARED), &settings)?;
+        let settings = MicrobesSettings::read(&folder.file(RunFolder::SETTINGS))?;
+        let work = store::read(&folder.file(RunFolder::PREPARED), &settings)?;
         let parts = work.parts(&settings.split)?;
         Ok(Self {
             folder,
@@ -153,10 +144,6 @@ impl Run {
     /// When no batch can be made.
     pub fn n_steps(&self) -> Result<u64, MicrobesError> {
         Ok(self.batches()?.n_steps_an_epoch() * self.settings.training.epochs)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
     }
 
     pub(crate) fn objective(&self) -> Objective {

@@ -60,7 +60,7 @@ pub(crate) fn train(
     let mut settings = settings_of(&arguments.run, arguments.freeze)?;
     if let Some(run) = &arguments.pretrained {
         // Read before the table, whose sequences are cut by it.
-        settings.data.tokens = MicrobesSettings::read(&run.join("settings.toml"))?
+        settings.data.tokens = MicrobesSettings::read(&run.join(RunFolder::SETTINGS))?
             .data
             .tokens;
     }
