@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use kato_gradient::stop::{EarlyStop, EarlyStopSettings, EarlyStopState, Verdict};
+use kato_gradient::stop::{EarlyStop, EarlyStopSettings, EarlyStopState, StopVerdict};
 
 use super::{
     Batches, Ending, FitEvent, FitOptions, FitReport, Observer, StepPlace, Task, Trainer,
@@ -198,7 +198,10 @@ impl<T: Task> Trainer<T> {
             self.early_stop = Some(*stop.state());
             verdict
         });
-        let improved = matches!(verdict, Some(Verdict::Improved | Verdict::ReachedTarget));
+        let improved = matches!(
+            verdict,
+            Some(StopVerdict::Improved | StopVerdict::ReachedTarget)
+        );
         if improved {
             self.save(run, true)?;
         }
@@ -251,19 +254,19 @@ struct Run<'a, O> {
 
 enum Judgement {
     GoOn,
-    Stop(Verdict),
+    Stop(StopVerdict),
     Interrupt,
 }
 
 /// Returns the verdict that a run had already ended with when it was saved.
-fn ended(settings: &EarlyStopSettings, state: &EarlyStopState) -> Option<Verdict> {
+fn ended(settings: &EarlyStopSettings, state: &EarlyStopState) -> Option<StopVerdict> {
     let reached = |best: f64| {
         settings
             .target
             .is_some_and(|target| settings.goal.reaches(best, target))
     };
     if state.best.is_some_and(reached) {
-        return Some(Verdict::ReachedTarget);
+        return Some(StopVerdict::ReachedTarget);
     }
-    (state.n_without >= settings.patience).then_some(Verdict::OutOfPatience)
+    (state.n_without >= settings.patience).then_some(StopVerdict::OutOfPatience)
 }
