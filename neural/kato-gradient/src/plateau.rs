@@ -86,13 +86,6 @@ impl PlateauSettings {
         }
     }
 
-    /// Sets whether the metric is to fall or to rise.
-    #[must_use]
-    pub const fn with_goal(mut self, goal: Goal) -> Self {
-        self.goal = goal;
-        self
-    }
-
     /// Sets what the rate is multiplied by, and after how many observations.
     #[must_use]
     pub const fn with_factor(mut self, factor: f64, patience: u32) -> Self {
@@ -106,13 +99,6 @@ impl PlateauSettings {
     pub const fn with_min_delta(mut self, min_delta: f64, mode: DeltaMode) -> Self {
         self.min_delta = min_delta;
         self.delta_mode = mode;
-        self
-    }
-
-    /// Sets how many observations after a fall of the rate are not counted.
-    #[must_use]
-    pub const fn with_cooldown(mut self, cooldown: u32) -> Self {
-        self.cooldown = cooldown;
         self
     }
 

@@ -53,14 +53,6 @@ impl LossScalerSettings {
         self
     }
 
-    /// Sets the least and the greatest factor.
-    #[must_use]
-    pub const fn with_bounds(mut self, min_scale: f32, max_scale: f32) -> Self {
-        self.min_scale = min_scale;
-        self.max_scale = max_scale;
-        self
-    }
-
     fn check(&self) -> Result<(), GradientError> {
         require_positive("min_scale", self.min_scale.into())?;
         let holds = self.max_scale.is_finite() && self.max_scale >= self.min_scale;

@@ -69,7 +69,7 @@ impl EarlyStopSettings {
 /// What one observation means for the training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Verdict {
+pub enum StopVerdict {
     /// The metric is the best so far: save this model.
     Improved,
     /// It is not, and training goes on for this many such observations more.
@@ -83,7 +83,7 @@ pub enum Verdict {
     OutOfPatience,
 }
 
-impl Verdict {
+impl StopVerdict {
     /// Returns whether to stop.
     #[must_use]
     pub const fn is_stop(self) -> bool {
@@ -111,13 +111,13 @@ pub struct EarlyStopState {
 ///
 /// ```
 /// use kato_gradient::Goal;
-/// use kato_gradient::stop::{EarlyStop, EarlyStopSettings, Verdict};
+/// use kato_gradient::stop::{EarlyStop, EarlyStopSettings, StopVerdict};
 ///
 /// let settings = EarlyStopSettings::new(Goal::Max).with_patience(2).with_target(0.95);
 /// let mut stop = EarlyStop::new(settings)?;
-/// assert_eq!(stop.observe(0.80), Verdict::Improved);
-/// assert_eq!(stop.observe(0.79), Verdict::Waiting { n_left: 1 });
-/// assert_eq!(stop.observe(0.96), Verdict::ReachedTarget);
+/// assert_eq!(stop.observe(0.80), StopVerdict::Improved);
+/// assert_eq!(stop.observe(0.79), StopVerdict::Waiting { n_left: 1 });
+/// assert_eq!(stop.observe(0.96), StopVerdict::ReachedTarget);
 /// # Ok::<(), kato_gradient::GradientError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -160,7 +160,7 @@ impl EarlyStop {
     }
 
     /// Takes the metric of one more evaluation. A NaN is no improvement.
-    pub fn observe(&mut self, metric: f64) -> Verdict {
+    pub fn observe(&mut self, metric: f64) -> StopVerdict {
         let settings = &self.settings;
         let state = &mut self.state;
         let index = state.n_observations;
@@ -177,19 +177,19 @@ impl EarlyStop {
             state.best = Some(metric);
             state.best_at = index;
             state.n_without = 0;
-            return Verdict::ReachedTarget;
+            return StopVerdict::ReachedTarget;
         }
         if improved {
             state.best = Some(metric);
             state.best_at = index;
             state.n_without = 0;
-            return Verdict::Improved;
+            return StopVerdict::Improved;
         }
         state.n_without = state.n_without.saturating_add(1);
         match settings.patience.saturating_sub(state.n_without) {
             // Also after the end, should a caller go on all the same.
-            0 => Verdict::OutOfPatience,
-            n_left => Verdict::Waiting { n_left },
+            0 => StopVerdict::OutOfPatience,
+            n_left => StopVerdict::Waiting { n_left },
         }
     }
 

@@ -8,8 +8,8 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use kato_kernels::{
     Attention, AttentionForm, AttentionGradients, AttentionInput, BlockGradients, BlockInput,
     BlockOptions, BlockWeights, Cell, EncoderGradients, EncoderInput, EncoderUpstream,
-    Instructions, LayerGradients, LayerWeights, Linear, Pass, Precision, RecurrentEncoder,
-    RecurrentOptions, TransformerStack,
+    Instructions, LayerGradients, LayerWeights, Linear, PassKind, Precision, RecurrentEncoder,
+    RecurrentStackOptions, TransformerStack,
 };
 
 /// Numbers between −1 and 1 that differ from one another.
@@ -27,7 +27,7 @@ fn products(c: &mut Criterion) {
         for (rows, k, n) in [(151, 128, 384), (151, 128, 512), (151, 512, 128)] {
             let mut linear = Linear::new(k, n, precision, best);
             linear
-                .pack(&numbers(n * k), &[], Pass::Training)
+                .pack(&numbers(n * k), &[], PassKind::Training)
                 .expect("weights that fit");
             let (x, mut y) = (numbers(rows * k), numbers(rows * n));
             let (mut dx, mut d_weights, mut d_bias) = (x.clone(), numbers(n * k), vec![0.0; n]);
@@ -75,7 +75,7 @@ fn block(c: &mut Criterion) {
         let options = BlockOptions::new(WIDTH, 4).with_precision(precision);
         let mut block = TransformerStack::new(options).expect("a valid shape");
         block
-            .pack(&[weights], Pass::Training)
+            .pack(&[weights], PassKind::Training)
             .expect("weights that fit");
         let x = numbers(BATCH * ROWS * WIDTH);
         let (mut y, mut dx) = (x.clone(), x.clone());
@@ -177,10 +177,11 @@ fn recurrent(c: &mut Criterion) {
     let (mut d_input, mut d_recurrent) = (input.clone(), recurrent.clone());
     let [mut input_bias, mut recurrent_bias] = [bias.clone(), bias.clone()];
     for precision in [Precision::F32, Precision::Bf16] {
-        let options = RecurrentOptions::new(Cell::Lstm, INPUTS, HIDDEN).with_precision(precision);
+        let options =
+            RecurrentStackOptions::new(Cell::Lstm, INPUTS, HIDDEN).with_precision(precision);
         let mut encoder = RecurrentEncoder::new(options).expect("a valid shape");
         encoder
-            .pack(&[weights], Pass::Training)
+            .pack(&[weights], PassKind::Training)
             .expect("weights that fit");
         group.bench_function(format!("LSTM {precision:?}"), |b| {
             b.iter(|| {

@@ -65,7 +65,7 @@ fn train(precision: Precision, limit: f64, keeps: bool) -> Result<(), Error> {
             (start, processor) = (Instant::now(), processor_seconds().unwrap_or(f64::NAN));
         }
         let blocks: Vec<_> = p.chunks_exact(SIZES.len()).map(weights).collect();
-        stack.pack(&blocks, Pass::Training)?;
+        stack.pack(&blocks, PassKind::Training)?;
         let mut input = BlockInput::new(&x, BATCH, ROWS);
         if keeps {
             stack.forward_keeping(input, &mut y, &mut inputs)?;

@@ -43,7 +43,7 @@ fn main() -> Result<(), Error> {
         let mut p: Vec<Vec<f32>> = sizes.iter().map(|&n| numbers(n, 1.0 / (h as f32).sqrt())).collect();
         let mut g: Vec<Vec<f32>> = sizes.iter().map(|&n| vec![0.0; n]).collect();
         let (mut m, mut v) = (g.clone(), g.clone());
-        let options = RecurrentOptions::new(Cell::Lstm, d, h).with_layers(l).with_precision(precision);
+        let options = RecurrentStackOptions::new(Cell::Lstm, d, h).with_layers(l).with_precision(precision);
         let (mut encoder, mut decoder) = (RecurrentEncoder::new(options)?, RecurrentDecoder::new(options)?);
         let (mut to_z, mut to_h, mut to_c) = (Linear::new(h, z, precision, best), Linear::new(z, l * h, precision, best), Linear::new(z, l * h, precision, best));
         let mut states = [0; 6].map(|_| vec![0.0; l * BATCH * h]);
@@ -56,9 +56,9 @@ fn main() -> Result<(), Error> {
         let (mut start, mut processor, mut n, mut loss) = (Instant::now(), processor_seconds().unwrap_or(f64::NAN), 0, 0.0);
         for step in 1.. {
             if step == 4 { (start, processor) = (Instant::now(), processor_seconds().unwrap_or(f64::NAN)); }
-            encoder.pack(&layers(&p[..a]), Pass::Training)?;
-            to_z.pack(&p[a], &p[a + 1], Pass::Training)?; to_h.pack(&p[a + 2], &p[a + 3], Pass::Training)?; to_c.pack(&p[a + 4], &p[a + 5], Pass::Training)?;
-            decoder.pack(&layers(&p[b..b + a]), Projection { weights: &p[b + a], bias: &p[b + a + 1] }, Pass::Training)?;
+            encoder.pack(&layers(&p[..a]), PassKind::Training)?;
+            to_z.pack(&p[a], &p[a + 1], PassKind::Training)?; to_h.pack(&p[a + 2], &p[a + 3], PassKind::Training)?; to_c.pack(&p[a + 4], &p[a + 5], PassKind::Training)?;
+            decoder.pack(&layers(&p[b..b + a]), Projection { weights: &p[b + a], bias: &p[b + a + 1] }, PassKind::Training)?;
             encoder.forward(EncoderInput::new(&x, BATCH, STEPS))?;
             encoder.hidden(hidden)?;
             let top = (l - 1) * BATCH * h;

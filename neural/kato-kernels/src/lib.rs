@@ -48,7 +48,7 @@ pub use norm::LayerNorm;
 pub use precision::{Precision, round_to_bf16};
 pub use recurrent::{
     Cell, CrossAttentionWeights, CrossGradients, DecoderGradients, DecoderInput, EncoderGradients,
-    EncoderInput, EncoderUpstream, LayerGradients, LayerWeights, Memory, Pass, Projection,
-    RecurrentDecoder, RecurrentEncoder, RecurrentOptions, State, StateGradients,
+    EncoderInput, EncoderUpstream, LayerGradients, LayerWeights, Memory, PassKind, Projection,
+    RecurrentDecoder, RecurrentEncoder, RecurrentStackOptions, State, StateGradients,
 };
 pub use transformer::{BlockGradients, BlockInput, BlockOptions, BlockWeights, TransformerStack};

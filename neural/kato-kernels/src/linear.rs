@@ -7,7 +7,7 @@ use crate::instructions::Instructions;
 use crate::panels::Panels;
 use crate::pool::{PRODUCTS, Pool, at_least};
 use crate::precision::Precision;
-use crate::recurrent::Pass;
+use crate::recurrent::PassKind;
 use crate::rows::{RowPairs, Rows};
 use crate::simd::Begin;
 use crate::weight_gradient::{Scratches, Segment, WeightGradient};
@@ -21,10 +21,10 @@ const PART: usize = 16;
 /// kept, so that only the first calls allocate.
 ///
 /// ```
-/// use kato_kernels::{Instructions, Linear, Pass, Precision};
+/// use kato_kernels::{Instructions, Linear, PassKind, Precision};
 ///
 /// let mut linear = Linear::new(2, 3, Precision::F32, Instructions::detect());
-/// linear.pack(&[1.0, 0.0, 0.0, 1.0, 1.0, 1.0], &[0.0, 0.0, 0.5], Pass::Training)?;
+/// linear.pack(&[1.0, 0.0, 0.0, 1.0, 1.0, 1.0], &[0.0, 0.0, 0.5], PassKind::Training)?;
 /// let (x, mut y) = ([1.0, 2.0], [0.0; 3]);
 /// linear.forward(&x, &mut y)?;
 /// assert_eq!(y, [1.0, 2.0, 3.5]);
@@ -46,7 +46,7 @@ pub struct Linear {
     forward: Panels,
     back: Panels,
     bias: Vec<f32>,
-    packed: Option<Pass>,
+    packed: Option<PassKind>,
     pairs: Pool<RowPairs>,
     scratches: Scratches,
     rows: Vec<u32>,
@@ -82,7 +82,7 @@ impl Linear {
     /// # Errors
     ///
     /// [`Error::Length`] where they have another shape.
-    pub fn pack(&mut self, weights: &[f32], bias: &[f32], pass: Pass) -> Result<(), Error> {
+    pub fn pack(&mut self, weights: &[f32], bias: &[f32], pass: PassKind) -> Result<(), Error> {
         let (n, k) = (self.n_outputs, self.n_inputs);
         check("weights", "outputs × inputs", weights.len(), n * k)?;
         if !bias.is_empty() {
@@ -90,7 +90,7 @@ impl Linear {
         }
         // Both directions have their own layout: a product reads weights from end to end.
         self.forward.pack_rows(weights, n, k, |row| row);
-        if pass == Pass::Training {
+        if pass == PassKind::Training {
             self.back.pack_columns(weights, n, k, |row| row);
         }
         self.bias.clear();
@@ -131,7 +131,7 @@ impl Linear {
     ///
     /// [`Error::Length`] where shapes differ, [`Error::Order`] unless packed for training.
     pub fn backward(&self, dy: &[f32], dx: &mut [f32]) -> Result<(), Error> {
-        if self.packed != Some(Pass::Training) {
+        if self.packed != Some(PassKind::Training) {
             return Err(Error::Order {
                 call: "backward",
                 before: "pack for training",

@@ -38,13 +38,6 @@ impl LayerNorm {
         }
     }
 
-    /// Sets what is added to the variance.
-    #[must_use]
-    pub const fn with_epsilon(mut self, epsilon: f32) -> Self {
-        self.epsilon = epsilon;
-        self
-    }
-
     /// Writes the normalised rows of `x`, `[rows, width]`; `gain` and `bias` are `[width]`.
     ///
     /// # Errors

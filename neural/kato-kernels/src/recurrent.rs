@@ -16,4 +16,4 @@ pub use attend::{CrossAttentionWeights, CrossGradients, Memory};
 pub use decoder::{DecoderGradients, DecoderInput, Projection, RecurrentDecoder};
 pub use encoder::{EncoderGradients, EncoderInput, EncoderUpstream, RecurrentEncoder};
 pub use layer::{LayerGradients, LayerWeights};
-pub use options::{Cell, Pass, RecurrentOptions, State, StateGradients};
+pub use options::{Cell, PassKind, RecurrentStackOptions, State, StateGradients};

@@ -3,8 +3,8 @@
 
 use kato_kernels::{
     Cell, DecoderGradients, DecoderInput, Draw, EncoderGradients, EncoderInput, EncoderUpstream,
-    Error, LayerGradients, LayerWeights, Pass, Precision, Projection, RecurrentDecoder,
-    RecurrentEncoder, RecurrentOptions, State, StateGradients,
+    Error, LayerGradients, LayerWeights, PassKind, Precision, Projection, RecurrentDecoder,
+    RecurrentEncoder, RecurrentStackOptions, State, StateGradients,
 };
 use peak_alloc::PeakAlloc;
 
@@ -39,7 +39,7 @@ fn step(
     ] = buffers;
     let lengths: [usize; BATCH] =
         std::array::from_fn(|row| (row + draw.step as usize) % (STEPS + 1));
-    encoder.pack(weights, Pass::Training)?;
+    encoder.pack(weights, PassKind::Training)?;
     let (bias, start) = small.split_at_mut(INPUTS);
     decoder.pack(
         weights,
@@ -47,7 +47,7 @@ fn step(
             weights: projection,
             bias,
         },
-        Pass::Training,
+        PassKind::Training,
     )?;
     encoder.forward(
         EncoderInput::new(x, BATCH, STEPS)
@@ -129,7 +129,7 @@ fn nothing_is_allocated_after_the_first_steps() -> Result<(), Box<dyn std::error
     let mut buffers = [0; 9].map(|_| vec![0.1; sizes.next().unwrap_or_default()]);
     for precision in [Precision::F32, Precision::Bf16] {
         for n_threads in [1, 2] {
-            let options = RecurrentOptions::new(Cell::Lstm, INPUTS, HIDDEN)
+            let options = RecurrentStackOptions::new(Cell::Lstm, INPUTS, HIDDEN)
                 .with_layers(2)
                 .with_dropout(0.2)
                 .with_output_dropout(0.2)

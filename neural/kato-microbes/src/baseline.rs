@@ -2,6 +2,7 @@
 
 mod forest;
 
+use kato_neural::run::check_setting;
 use kato_unifrac::Table;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -73,14 +74,12 @@ impl BaselineOptions {
             ("inner_folds", self.n_inner_folds, 2),
             ("max_features", self.max_features, 1),
         ] {
-            if value < least {
-                let expected = if least == 2 {
-                    "at least 2"
-                } else {
-                    "at least 1"
-                };
-                return Err(MicrobesError::setting(name, &value, expected));
-            }
+            let expected = if least == 2 {
+                "at least 2"
+            } else {
+                "at least 1"
+            };
+            check_setting(value >= least, name, &value, expected)?;
         }
         // Every inner fold has to hold two samples for each class or number to be told.
         let least = 2 * self.n_folds.max(self.n_inner_folds + 1);

@@ -101,24 +101,6 @@ pub enum MicrobesError {
         /// What to do.
         advice: &'static str,
     },
-    /// A setting has a value that nothing can be done with.
-    #[error("the setting `{name}` is {value}; it has to be {expected}")]
-    Setting {
-        /// Its name.
-        name: &'static str,
-        /// Its value.
-        value: String,
-        /// What is possible.
-        expected: &'static str,
-    },
-    /// A file of settings cannot be understood.
-    #[error("`{}` is no file of settings: {reason}; correct it", path.display())]
-    Settings {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, with the line.
-        reason: String,
-    },
     /// A part of the training has settings that it cannot work with.
     #[error("the training cannot be set up so")]
     Gradient {
@@ -133,8 +115,8 @@ pub enum MicrobesError {
         #[from]
         source: kato_neural::Error,
     },
-    /// A run's folder cannot be used, a file of it is damaged, or another file cannot be read or
-    /// written.
+    /// A setting is impossible, a run's folder cannot be used, a file of it is damaged, or another file
+    /// cannot be read or written.
     #[error(transparent)]
     Run(#[from] RunError),
     /// The forest could not be grown.
@@ -156,11 +138,9 @@ impl MicrobesError {
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
-            Self::Setting { .. }
-            | Self::Settings { .. }
-            | Self::Gradient { .. }
-            | Self::NoColumn { .. }
-            | Self::NotNumeric { .. } => ErrorClass::Usage,
+            Self::Gradient { .. } | Self::NoColumn { .. } | Self::NotNumeric { .. } => {
+                ErrorClass::Usage
+            }
             Self::Training { source } => source.class(),
             Self::Run(error) => error.class(),
             Self::Unifrac { source } => match source {
@@ -205,19 +185,6 @@ impl MicrobesError {
             } => OtherReplicas::Silent(*rank),
             _ if self.is_gone() => OtherReplicas::OneGone,
             _ => OtherReplicas::Needless,
-        }
-    }
-
-    /// Creates the error of an impossible setting.
-    pub(crate) fn setting(
-        name: &'static str,
-        value: &impl ToString,
-        expected: &'static str,
-    ) -> Self {
-        Self::Setting {
-            name,
-            value: value.to_string(),
-            expected,
         }
     }
 }

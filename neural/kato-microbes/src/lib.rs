@@ -36,6 +36,7 @@ pub mod work;
 
 pub use community::{CommunityOptions, CommunityReport, Microbes, depths, rarefied};
 pub use error::MicrobesError;
+pub use kato_neural::run::RunSettings;
 pub use model::{
     CategoryFusion, EncodedSamples, EncodedSequences, Encoder, Microformer, Predicted, Predictor,
 };

@@ -8,10 +8,10 @@ mod outcome;
 mod replicas;
 mod store;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use kato_neural::burn::tensor::Device;
-use kato_neural::run::{RunFolder, write_text};
+use kato_neural::run::{RunFolder, RunSettings, check_setting};
 
 use crate::error::MicrobesError;
 use crate::metadata::forget_unseen;
@@ -32,17 +32,8 @@ pub(crate) const PROGRAM: &str = "kato-microbes";
 /// Version of the folder's layout.
 pub(crate) const LAYOUT: u32 = 1;
 
-/// Files of a run's folder, by name.
-pub(crate) struct Files;
-
-impl Files {
-    pub(crate) const SETTINGS: &str = "settings.toml";
-    pub(crate) const PREPARED: &str = "prepared";
-    pub(crate) const PRETRAINED: &str = "pretrained.safetensors";
-    pub(crate) const CHECKPOINTS: &str = "checkpoints";
-    pub(crate) const HISTORY: &str = "history.jsonl";
-    pub(crate) const OUTCOME: &str = "outcome.json";
-}
+/// The weights that a run begins with, where it was pre-trained.
+pub(crate) const PRETRAINED: &str = "pretrained.safetensors";
 
 /// A run, opened to be trained. No other process can train it meanwhile.
 #[derive(Debug)]
@@ -87,19 +78,10 @@ impl Run {
             forget_unseen(&mut settings.model.categorical, categories, &train);
         }
         let folder = RunFolder::create(folder, PROGRAM)?;
-        let path = folder.path().join(Files::SETTINGS);
-        // What could not be read again would be no run.
-        let text = settings
-            .to_toml()
-            .and_then(|text| MicrobesSettings::from_toml(&text).map(|_| text));
-        let text = text.map_err(|reason| MicrobesError::Settings {
-            path: path.clone(),
-            reason,
-        })?;
-        write_text(&path, &text)?;
-        store::write(&work, &folder.path().join(Files::PREPARED))?;
+        settings.write(&folder.file(RunFolder::SETTINGS))?;
+        store::write(&work, &folder.file(RunFolder::PREPARED))?;
         if let Some(from) = pretrained {
-            store::copy_encoder(from, &folder.path().join(Files::PRETRAINED))?;
+            store::copy_encoder(from, &folder.file(PRETRAINED))?;
         }
         folder.mark(LAYOUT)?;
         Ok(Self {
@@ -120,8 +102,8 @@ impl Run {
     }
 
     fn read(folder: RunFolder) -> Result<Self, MicrobesError> {
-        let settings = MicrobesSettings::read(&folder.path().join(Files::SETTINGS))?;
-        let work = store::read(&folder.path().join(Files::PREPARED), &settings)?;
+        let settings = MicrobesSettings::read(&folder.file(RunFolder::SETTINGS))?;
+        let work = store::read(&folder.file(RunFolder::PREPARED), &settings)?;
         let parts = work.parts(&settings.split)?;
         Ok(Self {
             folder,
@@ -164,10 +146,6 @@ impl Run {
         Ok(self.batches()?.n_steps_an_epoch() * self.settings.training.epochs)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
     pub(crate) fn objective(&self) -> Objective {
         Objective::new(&self.work, &self.parts, &self.settings.loss)
     }
@@ -181,10 +159,12 @@ fn check(
 ) -> Result<SampleParts, MicrobesError> {
     settings.check()?;
     work.check_metric(settings.training.best)?;
-    if settings.training.freeze && !is_pretrained {
-        let expected = "false where no pre-trained run is given";
-        return Err(MicrobesError::setting("training.freeze", &true, expected));
-    }
+    check_setting(
+        is_pretrained || !settings.training.freeze,
+        "training.freeze",
+        &true,
+        "false where no pre-trained run is given",
+    )?;
     work.parts(&settings.split)
 }
 

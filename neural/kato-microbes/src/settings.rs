@@ -4,9 +4,7 @@ mod loss;
 mod model;
 mod training;
 
-use std::path::Path;
-
-use kato_neural::run::RunError;
+use kato_neural::run::{RunSettings, check_setting};
 use serde::{Deserialize, Serialize};
 
 use crate::community::CommunityOptions;
@@ -20,7 +18,7 @@ pub use training::{AttentionKind, BestBy, MicrobesTrainingOptions, SampleSplitOp
 /// a name that there is not is an error.
 ///
 /// ```
-/// use kato_microbes::MicrobesSettings;
+/// use kato_microbes::{MicrobesSettings, RunSettings};
 ///
 /// let text = "[model]\nwidth = 32\n\n[training.schedule]\nkind = 'constant'\nrate = 1e-3\n";
 /// let settings = MicrobesSettings::from_toml(text)?;
@@ -45,38 +43,9 @@ pub struct MicrobesSettings {
     pub training: MicrobesTrainingOptions,
 }
 
+impl RunSettings for MicrobesSettings {}
+
 impl MicrobesSettings {
-    /// Reads settings from a file.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read, is no TOML, or names a setting that there is not.
-    pub fn read(path: &Path) -> Result<Self, MicrobesError> {
-        let text = std::fs::read_to_string(path).map_err(RunError::file("read", path))?;
-        Self::from_toml(&text).map_err(|reason| MicrobesError::Settings {
-            path: path.to_owned(),
-            reason,
-        })
-    }
-
-    /// Reads settings from text.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with the text, with its line, in words.
-    pub fn from_toml(text: &str) -> Result<Self, String> {
-        toml::from_str(text).map_err(|error| error.to_string())
-    }
-
-    /// Writes all settings as text.
-    ///
-    /// # Errors
-    ///
-    /// What TOML cannot hold, in words, such as a path that is no text.
-    pub fn to_toml(&self) -> Result<String, String> {
-        toml::to_string(self).map_err(|error| error.to_string())
-    }
-
     /// Checks all settings.
     ///
     /// # Errors
@@ -87,12 +56,13 @@ impl MicrobesSettings {
         self.split.check()?;
         self.model.check()?;
         self.loss.check()?;
-        if self.loss.counts > 0.0 && self.model.abundance {
-            // It would only have to give back what it was told.
-            let expected = "0, or set `model.abundance=false`";
-            let counts = self.loss.counts;
-            return Err(MicrobesError::setting("loss.counts", &counts, expected));
-        }
+        // It would only have to give back what it was told.
+        check_setting(
+            !(self.loss.counts > 0.0 && self.model.abundance),
+            "loss.counts",
+            &self.loss.counts,
+            "0, or set `model.abundance=false`",
+        )?;
         self.training.check()
     }
 }

@@ -7,6 +7,7 @@ mod write;
 
 use std::path::PathBuf;
 
+use kato_neural::run::check_setting;
 use kato_random::SplitMix64;
 use kato_unifrac::Table;
 use serde::Serialize;
@@ -132,38 +133,34 @@ impl SynthOptions {
             ),
         ];
         for (name, value, least, most, expected) in sizes {
-            if !(least..=most).contains(&value) {
-                return Err(MicrobesError::setting(name, &value, expected));
-            }
+            check_setting((least..=most).contains(&value), name, &value, expected)?;
         }
-        if !(1..=10_000_000).contains(&self.depth) {
-            return Err(MicrobesError::setting(
-                "depth",
-                &self.depth,
-                "from 1 to 10,000,000",
-            ));
-        }
+        check_setting(
+            (1..=10_000_000).contains(&self.depth),
+            "depth",
+            &self.depth,
+            "from 1 to 10,000,000",
+        )?;
         for (name, share) in [
             ("prevalence", self.prevalence),
             ("clade_share", self.clade_share),
         ] {
-            if !(share > 0.0 && share <= 1.0) {
-                return Err(MicrobesError::setting(
-                    name,
-                    &share,
-                    "above 0 and at most 1",
-                ));
-            }
+            check_setting(
+                share > 0.0 && share <= 1.0,
+                name,
+                &share,
+                "above 0 and at most 1",
+            )?;
         }
         for (name, value) in [("effect", self.effect), ("noise", self.noise)] {
-            if !(0.0..=10.0).contains(&value) {
-                return Err(MicrobesError::setting(name, &value, "from 0 to 10"));
-            }
+            check_setting((0.0..=10.0).contains(&value), name, &value, "from 0 to 10")?;
         }
-        if self.tree.is_some() && self.fasta.is_none() {
-            let expected = "given together with the FASTA file of its tips";
-            return Err(MicrobesError::setting("tree", &"alone", expected));
-        }
+        check_setting(
+            self.tree.is_none() || self.fasta.is_some(),
+            "tree",
+            &"alone",
+            "given together with the FASTA file of its tips",
+        )?;
         Ok(())
     }
 }

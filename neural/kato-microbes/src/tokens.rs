@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use kato_neural::run::check_setting;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{MicrobesError, examples};
@@ -46,11 +47,13 @@ impl TokenOptions {
     ///
     /// When the length is 0 or above 100,000.
     pub fn check(&self) -> Result<(), MicrobesError> {
-        if (1..=100_000).contains(&self.max_bp) {
-            return Ok(());
-        }
-        let expected = "from 1 to 100,000";
-        Err(MicrobesError::setting("max_bp", &self.max_bp, expected))
+        let fits = (1..=100_000).contains(&self.max_bp);
+        Ok(check_setting(
+            fits,
+            "max_bp",
+            &self.max_bp,
+            "from 1 to 100,000",
+        )?)
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use kato_neural::burn::tensor::Device;
 use kato_neural::checkpoint::best_or_latest;
-use kato_neural::run::RunFolder;
+use kato_neural::run::{RunError, RunFolder, RunSettings};
 use serde::Serialize;
 
 use crate::batch::mixed;
@@ -12,7 +12,7 @@ use crate::community::Microbes;
 use crate::conformal::Conformal;
 use crate::error::MicrobesError;
 use crate::model::Microformer;
-use crate::run::{Files, LAYOUT, PROGRAM, Run, fresh_model, target_of};
+use crate::run::{LAYOUT, PROGRAM, Run, fresh_model, target_of};
 use crate::settings::{MicrobesSettings, Selection};
 use crate::training::outputs;
 use crate::work::Scale;
@@ -73,10 +73,10 @@ impl TrainedMicrobes {
     /// When there is no such run, it was not trained to an end, or a file is damaged.
     pub fn load(folder: &Path) -> Result<Self, MicrobesError> {
         RunFolder::check(folder, PROGRAM, LAYOUT)?;
-        let settings = MicrobesSettings::read(&folder.join(Files::SETTINGS))?;
+        let settings = MicrobesSettings::read(&folder.join(RunFolder::SETTINGS))?;
         let Some(target) = target_of(folder)? else {
             let expected = "a run of `kato-microbes train`; this one was pre-trained alone";
-            return Err(MicrobesError::setting("run", &folder.display(), expected));
+            return Err(RunError::setting("run", &folder.display(), expected).into());
         };
         let outcome = Run::read_outcome(folder)?;
         let n_outputs = target.classes.len().max(1);
@@ -232,7 +232,7 @@ pub(crate) fn load_model(
     device: &Device,
 ) -> Result<(Microformer, u64), MicrobesError> {
     let model = fresh_model(settings, n_outputs, device);
-    let found = best_or_latest(&folder.join(Files::CHECKPOINTS))?;
+    let found = best_or_latest(&folder.join(RunFolder::CHECKPOINTS))?;
     let model = found.checkpoint.load_model(model)?;
     Ok((model, found.checkpoint.progress().step))
 }

@@ -4,6 +4,7 @@ mod parts;
 
 use std::collections::HashSet;
 
+use kato_neural::run::check_setting;
 use kato_unifrac::DistanceMatrix;
 use serde::{Deserialize, Serialize};
 
@@ -57,10 +58,8 @@ impl Work {
             .iter()
             .copied()
             .fold(0.0, f64::max);
-        if greatest > 1.0 {
-            let expected = "at most 1; compute them with `--metric unweighted` or `normalized`";
-            return Err(MicrobesError::setting("distances", &greatest, expected));
-        }
+        let expected = "at most 1; compute them with `--metric unweighted` or `normalized`";
+        check_setting(greatest <= 1.0, "distances", &greatest, expected)?;
         Ok(Self {
             microbes,
             samples: aligned.samples,
@@ -129,11 +128,8 @@ impl Work {
                 "`val_loss`, `accuracy` or `f1` for classes",
             ),
         };
-        if fits {
-            return Ok(());
-        }
         let value = format!("{best:?}").to_lowercase();
-        Err(MicrobesError::setting("training.best", &value, expected))
+        Ok(check_setting(fits, "training.best", &value, expected)?)
     }
 
     /// Parts the samples. Those that a pre-training has seen are neither calibration nor test samples:

@@ -7,6 +7,7 @@ mod failure;
 mod output;
 mod pictures;
 mod settings;
+mod training;
 
 pub use bar::TrainingBar;
 pub use cost::say_cost;
@@ -14,4 +15,7 @@ pub use ending::{Ended, end, on_threads};
 pub use failure::{CommandFailure, HasClass};
 pub use output::{say, say_json, tell};
 pub use pictures::EpochPictures;
-pub use settings::{SettingFlag, setting_flag, settings_table, wrong_setting};
+pub use settings::{
+    SettingFlag, command_settings, setting_flag, setting_switch, settings_table, wrong_setting,
+};
+pub use training::{EndedTraining, exit_codes, say_largest_batch};

@@ -1,5 +1,6 @@
 //! Cuts poems into chunks of one length at most.
 
+use kato_neural::run::check_setting;
 use serde::{Deserialize, Serialize};
 
 use crate::error::PoetryError;
@@ -34,22 +35,18 @@ impl ChunkOptions {
     ///
     /// When the window is 0 or above 10,000, or the overlap is no smaller.
     pub fn check(&self) -> Result<(), PoetryError> {
-        if !(1..=10_000).contains(&self.window) {
-            let expected = "from 1 to 10,000 tokens";
-            return Err(PoetryError::setting(
-                "chunks.window",
-                &self.window,
-                expected,
-            ));
-        }
-        if self.overlap >= self.window {
-            let expected = "smaller than `chunks.window`";
-            return Err(PoetryError::setting(
-                "chunks.overlap",
-                &self.overlap,
-                expected,
-            ));
-        }
+        check_setting(
+            (1..=10_000).contains(&self.window),
+            "chunks.window",
+            &self.window,
+            "from 1 to 10,000 tokens",
+        )?;
+        check_setting(
+            self.overlap < self.window,
+            "chunks.overlap",
+            &self.overlap,
+            "smaller than `chunks.window`",
+        )?;
         Ok(())
     }
 

@@ -50,24 +50,6 @@ pub enum PoetryError {
         /// Poems for validation.
         n_validation: usize,
     },
-    /// A setting has a value that nothing can be done with.
-    #[error("the setting `{name}` is {value}; it has to be {expected}")]
-    Setting {
-        /// Its name, with its table.
-        name: &'static str,
-        /// Its value.
-        value: String,
-        /// What is possible.
-        expected: &'static str,
-    },
-    /// A file of settings cannot be understood.
-    #[error("`{}` is no file of settings: {reason}; correct it", path.display())]
-    Settings {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, with the line.
-        reason: String,
-    },
     /// A file of word vectors cannot be read.
     #[error("the word vectors cannot be read")]
     Vectors {
@@ -120,8 +102,8 @@ pub enum PoetryError {
         "this model rebuilds a text only from the text itself, as its decoder attends to it; train one with `model.decoder = \"code\"`"
     )]
     NeedsText,
-    /// A run's folder cannot be used, a file of it is damaged, or another file cannot be read or
-    /// written.
+    /// A setting is impossible, a run's folder cannot be used, a file of it is damaged, or another file
+    /// cannot be read or written.
     #[error(transparent)]
     Run(#[from] RunError),
 }
@@ -138,30 +120,14 @@ impl PoetryError {
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Text { source } => source.class(),
-            Self::Setting { .. } | Self::Settings { .. } | Self::Gradient { .. } => {
-                ErrorClass::Usage
-            }
             Self::Training { source } => source.class(),
             Self::Run(error) => error.class(),
-            Self::NeedsText => ErrorClass::Usage,
+            Self::Gradient { .. } | Self::NeedsText => ErrorClass::Usage,
             Self::Json { .. }
             | Self::TooFewPoems { .. }
             | Self::Vectors { .. }
             | Self::UnknownWords { .. }
             | Self::NoVectors { .. } => ErrorClass::Other,
-        }
-    }
-
-    /// Creates the error of an impossible setting.
-    pub(crate) fn setting(
-        name: &'static str,
-        value: &impl ToString,
-        expected: &'static str,
-    ) -> Self {
-        Self::Setting {
-            name,
-            value: value.to_string(),
-            expected,
         }
     }
 }

@@ -23,6 +23,7 @@ mod vocabulary;
 
 pub use corpus::{Corpus, CorpusOptions};
 pub use error::PoetryError;
+pub use kato_neural::run::RunSettings;
 pub use model::Autoencoder;
 pub use poem::Poem;
 pub use run::Run;

@@ -8,19 +8,16 @@ mod observer;
 mod outcome;
 mod parts;
 mod rates;
-mod waiting;
 
 use std::panic::resume_unwind;
-use std::path::{Path, PathBuf};
-use std::thread::{self, Scope, ScopedJoinHandle};
+use std::path::Path;
+use std::thread::{self, ScopedJoinHandle};
 
 use kato_gradient::Goal;
 use kato_gradient::stop::EarlyStopSettings;
 use kato_neural::burn::tensor::Device;
-use kato_neural::checkpoint::{
-    CheckpointKind, CheckpointWriter, WriterOptions, checkpoints, latest,
-};
-use kato_neural::run::{EpochHistory, RunFolder, write_json, write_text};
+use kato_neural::checkpoint::WriterOptions;
+use kato_neural::run::{EpochHistory, RunFolder, RunSettings, watch_run, write_json};
 use kato_neural::train::{Ending, FitOptions, FitReport, Prefetched, StepPlace, Trainer};
 
 use crate::artifacts::{has_chunks, write_chunks, write_words};
@@ -29,7 +26,7 @@ use crate::error::PoetryError;
 use crate::settings::{Settings, Writing};
 use crate::training::{ChunkBatches, Reconstruction};
 
-pub(crate) use folder::{Files, check_mark};
+pub(crate) use folder::check_mark;
 pub use history::EpochRecord;
 pub use kato_neural::run::{RunCost, RunEnding, StepRecord};
 pub use measure::{PoetryCost, measure};
@@ -38,10 +35,9 @@ pub use outcome::PoetryOutcome;
 pub(crate) use parts::{fresh_model, trained};
 pub use rates::find_rate;
 
-use folder::{LAYOUT, PROGRAM};
+use folder::{LAYOUT, POEMS, PROGRAM};
 use observer::Watch;
 use parts::corpus_of;
-use waiting::Waiting;
 
 /// A run, opened to be trained. No other process can train it meanwhile.
 #[derive(Debug)]
@@ -61,18 +57,9 @@ impl Run {
     pub fn create(folder: &Path, settings: Settings, corpus: Corpus) -> Result<Self, PoetryError> {
         settings.check()?;
         let folder = RunFolder::create(folder, PROGRAM)?;
-        let path = folder.path().join(Files::SETTINGS);
-        // What could not be read again would be no run.
-        let text = settings
-            .to_toml()
-            .and_then(|text| Settings::from_toml(&text).map(|_| text));
-        let text = text.map_err(|reason| PoetryError::Settings {
-            path: path.clone(),
-            reason,
-        })?;
-        write_text(&path, &text)?;
-        write_json(&folder.path().join(Files::POEMS), &corpus.poems)?;
-        write_words(&corpus, &folder.path().join(Files::PREPARED))?;
+        settings.write(&folder.file(RunFolder::SETTINGS))?;
+        write_json(&folder.file(POEMS), &corpus.poems)?;
+        write_words(&corpus, &folder.file(RunFolder::PREPARED))?;
         folder.mark(LAYOUT)?;
         Ok(Self {
             folder,
@@ -140,71 +127,72 @@ impl Run {
     ) -> Result<PoetryOutcome, PoetryError> {
         let device = Device::flex().autodiff();
         let mut trainer = self.trainer(&device)?;
-        let path = self.path(Files::HISTORY);
-        let history = EpochHistory::open::<EpochRecord>(&path, trainer.progress().epoch)?;
-        let last = EpochHistory::read(&path)?.pop();
-        if last.is_some_and(|last| self.is_good_enough(&last)) {
-            return self.outcome(RunEnding::ReachedTarget, trainer.progress().step);
+        let (next_epoch, step) = (trainer.progress().epoch, trainer.progress().step);
+        let history: Vec<EpochRecord> = EpochHistory::read(&self.folder.file(RunFolder::HISTORY))?;
+        // One that was not saved is trained again, whatever it reached.
+        let mut saved = history
+            .iter()
+            .rev()
+            .filter(|record| record.epoch < next_epoch);
+        if saved.next().is_some_and(|last| self.is_good_enough(last)) {
+            return self.outcome(RunEnding::ReachedTarget, step);
         }
         let training = &self.settings.training;
-        let source = self.batches()?;
-        let steps = trainer.progress().step..source.n_steps_an_epoch() * training.epochs;
-        let mut watch = Watch::new(&self.corpus, &self.settings, history, steps, on_event);
+        let mut watch = Watch {
+            run: self,
+            on_event,
+            has_reached_target: false,
+        };
         let (fitted, written) = thread::scope(|scope| {
             let artifacts = scope.spawn(|| self.write_missing_artifacts());
             if training.artifacts == Writing::Blocking {
                 // Joined before the first step, it is as if it were called.
                 joined(artifacts)?;
-                return Ok((self.fit(&mut trainer, &source, scope, &mut watch), Ok(())));
+                return Ok((self.fit(&mut trainer, &mut watch), Ok(())));
             }
-            let fitted = self.fit(&mut trainer, &source, scope, &mut watch);
+            let fitted = self.fit(&mut trainer, &mut watch);
             Ok::<_, PoetryError>((fitted, joined(artifacts)))
         })?;
         let fitted = fitted?;
         written?;
         let ending = match fitted.ending {
-            Ending::Interrupted if watch.has_reached_target() => RunEnding::ReachedTarget,
+            Ending::Interrupted if watch.has_reached_target => RunEnding::ReachedTarget,
             ending => ending.into(),
         };
         self.outcome(ending, fitted.n_steps)
     }
 
     /// Goes through the epochs with the threads that the settings ask for.
-    fn fit<'scope>(
+    fn fit(
         &self,
         trainer: &mut Trainer<Reconstruction>,
-        source: &'scope ChunkBatches<'_>,
-        scope: &'scope Scope<'scope, '_>,
         watch: &mut Watch<'_>,
     ) -> Result<FitReport, PoetryError> {
         let training = &self.settings.training;
-        let (workers, prefetch) = (training.workers, training.prefetch);
-        let mut batches = Prefetched::start(scope, source, workers, prefetch);
-        let folder = self.path(Files::CHECKPOINTS);
-        let writer = CheckpointWriter::new(folder, WriterOptions::default())?;
         let rate = |place: &StepPlace| training.at(place.epochs()).rate;
         let options = self.fit_options();
-        let fitted = if training.checkpoints == Writing::Blocking {
-            let mut watch = Waiting::new(watch, &writer);
-            trainer.fit(&mut batches, &rate, &options, Some(&writer), &mut watch)
-        } else {
-            trainer.fit(&mut batches, &rate, &options, Some(&writer), watch)
-        };
-        // What was handed over is written whatever happened.
-        let written = writer.finish();
-        let fitted = fitted?;
-        written?;
-        watch.take_error()?;
-        Ok(fitted)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        let source = self.batches()?;
+        let writing =
+            WriterOptions::default().with_waits(training.checkpoints == Writing::Blocking);
+        let all = (self.n_steps()?, writing);
+        watch_run(
+            &self.folder,
+            trainer,
+            all,
+            watch,
+            |trainer, writer, watch| {
+                thread::scope(|scope| {
+                    let (workers, prefetch) = (training.workers, training.prefetch);
+                    let mut batches = Prefetched::start(scope, &source, workers, prefetch);
+                    Ok(trainer.fit(&mut batches, &rate, &options, Some(writer), watch)?)
+                })
+            },
+        )
     }
 
     /// Writes the arrays for other programs, where they are not there yet.
     fn write_missing_artifacts(&self) -> Result<(), PoetryError> {
-        let folder = self.path(Files::PREPARED);
+        let folder = self.folder.file(RunFolder::PREPARED);
         if !has_chunks(&folder) {
             write_chunks(&self.corpus, &folder)?;
         }
@@ -215,15 +203,8 @@ impl Run {
     pub(crate) fn trainer(&self, device: &Device) -> Result<Trainer<Reconstruction>, PoetryError> {
         let vectors = &self.corpus.vectors;
         let (task, model, options) = trained(&self.settings, vectors.dims(), vectors.len(), device);
-        let folder = self.path(Files::CHECKPOINTS);
-        if checkpoints(&folder)?
-            .iter()
-            .all(|place| place.kind != CheckpointKind::Step)
-        {
-            return Ok(Trainer::new(task, model, options)?);
-        }
-        let latest = latest(&folder, CheckpointKind::Step)?;
-        Ok(Trainer::resume(task, model, options, &latest.checkpoint)?)
+        let folder = self.folder.file(RunFolder::CHECKPOINTS);
+        Ok(Trainer::begin_or_resume(task, model, options, &folder)?)
     }
 
     /// Returns whether an epoch reached the cosine that ends the run.

@@ -4,10 +4,7 @@ mod loss;
 mod model;
 mod training;
 
-use std::fs;
-use std::path::Path;
-
-use kato_neural::run::RunError;
+use kato_neural::run::RunSettings;
 use serde::{Deserialize, Serialize};
 
 use crate::chunks::ChunkOptions;
@@ -25,7 +22,7 @@ pub use training::{Batching, PoetryTrainingOptions, StepOptions, Writing};
 /// a name that there is not is an error.
 ///
 /// ```
-/// use kato_poetry::Settings;
+/// use kato_poetry::{RunSettings, Settings};
 ///
 /// let text = "[model]\ncell = 'gru'\nhidden = 128\n\n[training.schedule]\nkind = 'constant'\nrate = 1e-3\n";
 /// let settings = Settings::from_toml(text)?;
@@ -54,38 +51,9 @@ pub struct Settings {
     pub training: PoetryTrainingOptions,
 }
 
+impl RunSettings for Settings {}
+
 impl Settings {
-    /// Reads settings from a file.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read, is no TOML, or names a setting that there is not.
-    pub fn read(path: &Path) -> Result<Self, PoetryError> {
-        let text = fs::read_to_string(path).map_err(RunError::file("read", path))?;
-        Self::from_toml(&text).map_err(|reason| PoetryError::Settings {
-            path: path.to_owned(),
-            reason,
-        })
-    }
-
-    /// Reads settings from text.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with the text, with its line, in words.
-    pub fn from_toml(text: &str) -> Result<Self, String> {
-        toml::from_str(text).map_err(|error| error.to_string())
-    }
-
-    /// Writes all settings as text.
-    ///
-    /// # Errors
-    ///
-    /// What TOML cannot hold, in words, such as a path that is no text.
-    pub fn to_toml(&self) -> Result<String, String> {
-        toml::to_string(self).map_err(|error| error.to_string())
-    }
-
     /// Checks all settings.
     ///
     /// # Errors

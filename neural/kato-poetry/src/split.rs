@@ -1,5 +1,6 @@
 //! Parts poems into those for training, for validation and for the test.
 
+use kato_neural::run::check_setting;
 use kato_random::SplitMix64;
 use serde::{Deserialize, Serialize};
 
@@ -40,19 +41,15 @@ impl SplitOptions {
             ("split.validation", self.validation),
         ];
         for (name, share) in shares {
-            if !(share > 0.0 && share < 1.0) {
-                return Err(PoetryError::setting(name, &share, "between 0 and 1"));
-            }
+            check_setting(share > 0.0 && share < 1.0, name, &share, "between 0 and 1")?;
         }
         // A little more than 1 is what 0.7 + 0.3 may come to.
-        if self.train + self.validation > 1.0 + 1e-9 {
-            let expected = "at most 1 − `split.train`";
-            return Err(PoetryError::setting(
-                "split.validation",
-                &self.validation,
-                expected,
-            ));
-        }
+        check_setting(
+            self.train + self.validation <= 1.0 + 1e-9,
+            "split.validation",
+            &self.validation,
+            "at most 1 − `split.train`",
+        )?;
         Ok(())
     }
 }

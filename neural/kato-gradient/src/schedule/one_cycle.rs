@@ -108,14 +108,6 @@ impl OneCycle {
         self
     }
 
-    /// Sets the divisors of the beginning and of the end.
-    #[must_use]
-    pub const fn with_divisors(mut self, div: f64, final_div: f64) -> Self {
-        self.div = div;
-        self.final_div = final_div;
-        self
-    }
-
     /// Makes the rate come back to that of the beginning before its last fall.
     #[must_use]
     pub const fn with_three_phases(mut self) -> Self {

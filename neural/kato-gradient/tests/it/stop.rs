@@ -2,10 +2,10 @@
 
 use kato_gradient::Goal;
 use kato_gradient::plateau::{Plateau, PlateauSettings};
-use kato_gradient::stop::{EarlyStop, EarlyStopSettings, Verdict};
+use kato_gradient::stop::{EarlyStop, EarlyStopSettings, StopVerdict};
 use proptest::prelude::*;
 
-fn verdicts(settings: EarlyStopSettings, metrics: &[f64]) -> Vec<Verdict> {
+fn verdicts(settings: EarlyStopSettings, metrics: &[f64]) -> Vec<StopVerdict> {
     let mut stop = EarlyStop::new(settings).unwrap();
     metrics.iter().map(|metric| stop.observe(*metric)).collect()
 }
@@ -15,16 +15,16 @@ fn it_stops_after_as_many_observations_as_its_patience() {
     let settings = EarlyStopSettings::new(Goal::Min)
         .with_patience(3)
         .with_min_delta(0.1);
-    let wait = |n_left| Verdict::Waiting { n_left };
+    let wait = |n_left| StopVerdict::Waiting { n_left };
     assert_eq!(
         verdicts(settings, &[1.0, 0.95, 0.8, 0.75, f64::NAN, 0.71]),
         [
-            Verdict::Improved,
+            StopVerdict::Improved,
             wait(2),
-            Verdict::Improved,
+            StopVerdict::Improved,
             wait(2),
             wait(1),
-            Verdict::OutOfPatience
+            StopVerdict::OutOfPatience
         ]
     );
 }
@@ -35,8 +35,11 @@ fn a_target_stops_even_without_an_improvement_by_min_delta() {
         .with_min_delta(0.1)
         .with_target(0.95);
     let found = verdicts(settings, &[0.9, 0.949, 0.95]);
-    let waiting = Verdict::Waiting { n_left: 19 };
-    assert_eq!(found, [Verdict::Improved, waiting, Verdict::ReachedTarget]);
+    let waiting = StopVerdict::Waiting { n_left: 19 };
+    assert_eq!(
+        found,
+        [StopVerdict::Improved, waiting, StopVerdict::ReachedTarget]
+    );
     assert!(found[2].is_stop() && !found[0].is_stop());
 }
 
@@ -46,7 +49,10 @@ fn a_metric_that_is_never_a_number_stops_as_well() {
     let found = verdicts(settings, &[f64::NAN, f64::NAN]);
     assert_eq!(
         found,
-        [Verdict::Waiting { n_left: 1 }, Verdict::OutOfPatience]
+        [
+            StopVerdict::Waiting { n_left: 1 },
+            StopVerdict::OutOfPatience
+        ]
     );
 }
 

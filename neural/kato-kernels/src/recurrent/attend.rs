@@ -3,7 +3,7 @@
 mod look;
 
 use super::layer::At;
-use super::options::{Pass, RecurrentOptions};
+use super::options::{PassKind, RecurrentStackOptions};
 use super::plan::Plan;
 use crate::error::{Error, check};
 use crate::panels::Panels;
@@ -58,7 +58,7 @@ pub struct CrossGradients<'a> {
 }
 
 impl Memory<'_> {
-    pub(super) fn check(&self, options: &RecurrentOptions, batch: usize) -> Result<(), Error> {
+    pub(super) fn check(&self, options: &RecurrentStackOptions, batch: usize) -> Result<(), Error> {
         let n = batch * self.n_keys * options.n_hidden;
         check("keys", "batch × keys × hidden", self.keys.len(), n)?;
         check("values", "batch × keys × hidden", self.values.len(), n)?;
@@ -133,21 +133,21 @@ impl AttendTape {
 /// Weights of attention, packed.
 #[derive(Debug)]
 pub(super) struct Attend {
-    options: RecurrentOptions,
+    options: RecurrentStackOptions,
     pub(super) n_heads: usize,
     query: [Panels; 2],
     out: [Panels; 2],
     biases: [Vec<f32>; 2],
-    pub(super) pass: Pass,
+    pub(super) pass: PassKind,
 }
 
 impl Attend {
     /// Packs the weights, into the buffers of `former` where there are some.
     pub(super) fn pack(
-        options: &RecurrentOptions,
+        options: &RecurrentStackOptions,
         former: Option<Self>,
         weights: &CrossAttentionWeights<'_>,
-        pass: Pass,
+        pass: PassKind,
     ) -> Result<Self, Error> {
         let n = options.n_hidden;
         if weights.n_heads == 0 || !n.is_multiple_of(weights.n_heads) {
@@ -178,7 +178,7 @@ impl Attend {
         ];
         for ([forward, back], weights) in both {
             forward.pack_rows(weights, n, n, |row| row);
-            if pass == Pass::Training {
+            if pass == PassKind::Training {
                 back.pack_columns(weights, n, n, |row| row);
             }
         }

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::attend::{Attend, CrossAttentionWeights, CrossGradients, Memory};
 use super::layer::LayerWeights;
-use super::options::{Pass, RecurrentOptions};
+use super::options::{PassKind, RecurrentStackOptions};
 use super::plan::divide;
 use super::stack::Stack;
 use super::tape::Task;
@@ -27,7 +27,7 @@ pub use input::{DecoderGradients, DecoderInput, Projection};
 ///
 /// ```
 /// use kato_kernels::{
-///     Cell, DecoderInput, LayerWeights, Pass, Projection, RecurrentDecoder, RecurrentOptions, State,
+///     Cell, DecoderInput, LayerWeights, PassKind, Projection, RecurrentDecoder, RecurrentStackOptions, State,
 /// };
 ///
 /// let weights = LayerWeights {
@@ -37,8 +37,8 @@ pub use input::{DecoderGradients, DecoderInput, Projection};
 ///     recurrent_bias: &[0.0],
 /// };
 /// let projection = Projection { weights: &[2.0], bias: &[0.0] };
-/// let mut decoder = RecurrentDecoder::new(RecurrentOptions::new(Cell::Tanh, 1, 1))?;
-/// decoder.pack(&[weights], projection, Pass::Inference)?;
+/// let mut decoder = RecurrentDecoder::new(RecurrentStackOptions::new(Cell::Tanh, 1, 1))?;
+/// decoder.pack(&[weights], projection, PassKind::Inference)?;
 /// let initial = State { hidden: &[0.0], cell: &[] };
 /// let mut predictions = [0.0; 2];
 /// decoder.forward(DecoderInput::new(&[0.5], initial, 1, 2), &mut predictions)?;
@@ -54,7 +54,7 @@ pub struct RecurrentDecoder {
     attend: Option<Attend>,
     tasks: Vec<Task>,
     order: Vec<usize>,
-    packed: Option<Pass>,
+    packed: Option<PassKind>,
     /// For each step, whether its input was the true value.
     truth: Vec<bool>,
     last: Option<Shape>,
@@ -77,7 +77,7 @@ impl RecurrentDecoder {
     /// # Errors
     ///
     /// [`Error::Option`] where an option is out of range.
-    pub fn new(options: RecurrentOptions) -> Result<Self, Error> {
+    pub fn new(options: RecurrentStackOptions) -> Result<Self, Error> {
         Ok(Self {
             stack: Stack::new(options)?,
             projection: Panels::new(options.instructions, options.precision),
@@ -94,7 +94,7 @@ impl RecurrentDecoder {
 
     /// Returns what the net is made of.
     #[must_use]
-    pub const fn options(&self) -> &RecurrentOptions {
+    pub const fn options(&self) -> &RecurrentStackOptions {
         &self.stack.options
     }
 
@@ -107,7 +107,7 @@ impl RecurrentDecoder {
         &mut self,
         weights: &[LayerWeights<'_>],
         projection: Projection<'_>,
-        pass: Pass,
+        pass: PassKind,
     ) -> Result<(), Error> {
         let (n, k) = (self.stack.options.n_inputs, self.stack.options.n_hidden);
         check(
@@ -120,7 +120,7 @@ impl RecurrentDecoder {
         self.stack.pack(weights, pass)?;
         self.projection
             .pack_rows(projection.weights, n, k, |row| row);
-        if pass == Pass::Training {
+        if pass == PassKind::Training {
             self.projection_back
                 .pack_columns(projection.weights, n, k, |row| row);
         }
@@ -139,7 +139,7 @@ impl RecurrentDecoder {
     pub fn pack_attention(
         &mut self,
         weights: CrossAttentionWeights<'_>,
-        pass: Pass,
+        pass: PassKind,
     ) -> Result<(), Error> {
         // Its buffers serve again.
         let former = self.attend.take();

@@ -6,7 +6,7 @@ mod input;
 use rayon::prelude::*;
 
 use super::layer::LayerWeights;
-use super::options::{Pass, RecurrentOptions};
+use super::options::{PassKind, RecurrentStackOptions};
 use super::plan::divide;
 use super::stack::Stack;
 use super::tape::Task;
@@ -23,7 +23,7 @@ pub use input::{EncoderGradients, EncoderInput, EncoderUpstream};
 ///
 /// ```
 /// use kato_kernels::{
-///     Cell, EncoderInput, LayerWeights, Pass, RecurrentEncoder, RecurrentOptions,
+///     Cell, EncoderInput, LayerWeights, PassKind, RecurrentEncoder, RecurrentStackOptions,
 /// };
 ///
 /// // One unit of a vanilla net that adds its input to half of its state.
@@ -33,8 +33,8 @@ pub use input::{EncoderGradients, EncoderInput, EncoderUpstream};
 ///     input_bias: &[0.0],
 ///     recurrent_bias: &[0.0],
 /// };
-/// let mut encoder = RecurrentEncoder::new(RecurrentOptions::new(Cell::Tanh, 1, 1))?;
-/// encoder.pack(&[weights], Pass::Inference)?;
+/// let mut encoder = RecurrentEncoder::new(RecurrentStackOptions::new(Cell::Tanh, 1, 1))?;
+/// encoder.pack(&[weights], PassKind::Inference)?;
 /// encoder.forward(EncoderInput::new(&[0.1, 0.2], 1, 2))?;
 /// let mut hidden = [0.0];
 /// encoder.hidden(&mut hidden)?;
@@ -46,7 +46,7 @@ pub struct RecurrentEncoder {
     stack: Stack,
     tasks: Vec<Task>,
     order: Vec<usize>,
-    packed: Option<Pass>,
+    packed: Option<PassKind>,
     last: Option<Shape>,
 }
 
@@ -65,7 +65,7 @@ impl RecurrentEncoder {
     /// # Errors
     ///
     /// [`Error::Option`] where an option is out of range.
-    pub fn new(options: RecurrentOptions) -> Result<Self, Error> {
+    pub fn new(options: RecurrentStackOptions) -> Result<Self, Error> {
         let stack = Stack::new(options)?;
         Ok(Self {
             stack,
@@ -78,7 +78,7 @@ impl RecurrentEncoder {
 
     /// Returns what the net is made of.
     #[must_use]
-    pub const fn options(&self) -> &RecurrentOptions {
+    pub const fn options(&self) -> &RecurrentStackOptions {
         &self.stack.options
     }
 
@@ -87,7 +87,7 @@ impl RecurrentEncoder {
     /// # Errors
     ///
     /// [`Error::Length`] where a weight has another shape.
-    pub fn pack(&mut self, weights: &[LayerWeights<'_>], pass: Pass) -> Result<(), Error> {
+    pub fn pack(&mut self, weights: &[LayerWeights<'_>], pass: PassKind) -> Result<(), Error> {
         self.stack.pack(weights, pass)?;
         self.packed = Some(pass);
         Ok(())

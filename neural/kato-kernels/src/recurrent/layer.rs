@@ -1,7 +1,7 @@
 //! Runs one recurrent layer a step forward or backward.
 
 use super::cell::{Backward, Forward};
-use super::options::{Cell, Pass, RecurrentOptions};
+use super::options::{Cell, PassKind, RecurrentStackOptions};
 use super::tape::LayerTape;
 use crate::error::{Error, check};
 use crate::instructions::Instructions;
@@ -37,7 +37,7 @@ pub struct LayerGradients<'a> {
 
 impl LayerWeights<'_> {
     /// Checks the lengths for layer `layer`.
-    pub(super) fn check(&self, options: &RecurrentOptions, layer: usize) -> Result<(), Error> {
+    pub(super) fn check(&self, options: &RecurrentStackOptions, layer: usize) -> Result<(), Error> {
         let rows = options.cell.n_gates() * options.n_hidden;
         let n = rows * options.layer_inputs(layer);
         check("input", "gates × hidden × inputs", self.input.len(), n)?;
@@ -114,7 +114,7 @@ pub(super) struct Layer {
 
 impl Layer {
     /// Begins without weights.
-    pub(super) fn new(options: &RecurrentOptions, layer: usize) -> Self {
+    pub(super) fn new(options: &RecurrentStackOptions, layer: usize) -> Self {
         let panels = || Panels::new(options.instructions, options.precision);
         Self {
             instructions: options.instructions,
@@ -130,7 +130,7 @@ impl Layer {
     }
 
     /// Packs the weights.
-    pub(super) fn pack(&mut self, weights: LayerWeights<'_>, pass: Pass) {
+    pub(super) fn pack(&mut self, weights: LayerWeights<'_>, pass: PassKind) {
         let (cell, n, k) = (self.cell, self.n_hidden, self.n_inputs);
         let rows = cell.n_gates() * n;
         // A GRU's new gate comes first on the tape, so that blocks of states lie together.
@@ -138,7 +138,7 @@ impl Layer {
         self.input.pack_rows(weights.input, rows, k, input_row);
         self.recurrent
             .pack_rows(weights.recurrent, rows, n, |row| row);
-        if pass == Pass::Training {
+        if pass == PassKind::Training {
             self.input_back
                 .pack_columns(weights.input, rows, k, input_row);
             self.recurrent_back

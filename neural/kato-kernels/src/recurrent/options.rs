@@ -69,7 +69,7 @@ impl Cell {
 
 /// What a pass is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pass {
+pub enum PassKind {
     /// Forward and backward: weights are packed in both directions.
     Training,
     /// Forward only.
@@ -79,9 +79,9 @@ pub enum Pass {
 /// What a recurrent net is made of.
 ///
 /// ```
-/// use kato_kernels::{Cell, Precision, RecurrentOptions};
+/// use kato_kernels::{Cell, Precision, RecurrentStackOptions};
 ///
-/// let options = RecurrentOptions::new(Cell::Lstm, 300, 512)
+/// let options = RecurrentStackOptions::new(Cell::Lstm, 300, 512)
 ///     .with_layers(2)
 ///     .with_dropout(0.2)
 ///     .with_precision(Precision::Bf16);
@@ -89,7 +89,7 @@ pub enum Pass {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct RecurrentOptions {
+pub struct RecurrentStackOptions {
     /// Kind of the cells.
     pub cell: Cell,
     /// Values of an input.
@@ -108,7 +108,7 @@ pub struct RecurrentOptions {
     pub instructions: Instructions,
 }
 
-impl RecurrentOptions {
+impl RecurrentStackOptions {
     /// Begins with one layer, no dropout, f32 and the best instructions of the processor.
     #[must_use]
     pub fn new(cell: Cell, n_inputs: usize, n_hidden: usize) -> Self {
@@ -209,7 +209,7 @@ pub struct State<'a> {
 
 impl State<'_> {
     /// Checks the lengths for `batch` sequences.
-    pub(super) fn check(&self, options: &RecurrentOptions, batch: usize) -> Result<(), Error> {
+    pub(super) fn check(&self, options: &RecurrentStackOptions, batch: usize) -> Result<(), Error> {
         let n = options.n_layers * batch * options.n_hidden;
         check("hidden", "layers × batch × hidden", self.hidden.len(), n)?;
         // A state that is not there has no values.

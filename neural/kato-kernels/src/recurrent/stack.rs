@@ -5,7 +5,7 @@ mod gradients;
 use std::ops::Range;
 
 use super::layer::{At, Layer, LayerWeights};
-use super::options::{Pass, RecurrentOptions};
+use super::options::{PassKind, RecurrentStackOptions};
 use super::tape::Task;
 use crate::dropout::{Draw, Dropout};
 use crate::error::{Error, check};
@@ -15,7 +15,7 @@ use crate::weight_gradient::Scratches;
 /// All layers of a net, packed.
 #[derive(Debug)]
 pub(super) struct Stack {
-    pub(super) options: RecurrentOptions,
+    pub(super) options: RecurrentStackOptions,
     layers: Vec<Layer>,
     pub(super) scratches: Scratches,
 }
@@ -25,7 +25,7 @@ pub(super) const OUTPUT_PLACE: u64 = Draw::OUTPUT;
 
 impl Stack {
     /// Begins without weights.
-    pub(super) fn new(options: RecurrentOptions) -> Result<Self, Error> {
+    pub(super) fn new(options: RecurrentStackOptions) -> Result<Self, Error> {
         options.validate()?;
         let layers = (0..options.n_layers)
             .map(|layer| Layer::new(&options, layer))
@@ -38,7 +38,11 @@ impl Stack {
     }
 
     /// Packs the weights of all layers.
-    pub(super) fn pack(&mut self, weights: &[LayerWeights<'_>], pass: Pass) -> Result<(), Error> {
+    pub(super) fn pack(
+        &mut self,
+        weights: &[LayerWeights<'_>],
+        pass: PassKind,
+    ) -> Result<(), Error> {
         check("weights", "layers", weights.len(), self.layers.len())?;
         for (l, weights) in weights.iter().enumerate() {
             weights.check(&self.options, l)?;

@@ -2,7 +2,7 @@
 
 use super::attend::AttendTape;
 use super::layer::At;
-use super::options::{RecurrentOptions, State};
+use super::options::{RecurrentStackOptions, State};
 use super::plan::Plan;
 use crate::rows::{RowPairs, grow};
 
@@ -66,7 +66,7 @@ impl Task {
     /// Makes room for the plan, and puts the states at the start where they belong.
     pub(super) fn begin(
         &mut self,
-        options: &RecurrentOptions,
+        options: &RecurrentStackOptions,
         initial: Option<State<'_>>,
         batch: usize,
     ) {
@@ -108,7 +108,7 @@ impl Task {
     /// Begins the way back with gradients of the last states; none are zero.
     pub(super) fn begin_back(
         &mut self,
-        options: &RecurrentOptions,
+        options: &RecurrentStackOptions,
         hidden: Option<&[f32]>,
         cell: Option<&[f32]>,
         batch: usize,

@@ -27,8 +27,8 @@ fn flat(result: &Result64) -> Vec<Vec<f64>> {
     all
 }
 
-fn options(net: &Net, precision: Precision, instructions: Instructions) -> RecurrentOptions {
-    RecurrentOptions::new(net.cell, net.n_inputs, net.n_hidden)
+fn options(net: &Net, precision: Precision, instructions: Instructions) -> RecurrentStackOptions {
+    RecurrentStackOptions::new(net.cell, net.n_inputs, net.n_hidden)
         .with_layers(net.n_layers)
         .with_dropout(net.dropout)
         .with_output_dropout(net.dropout)
@@ -37,7 +37,7 @@ fn options(net: &Net, precision: Precision, instructions: Instructions) -> Recur
 }
 
 /// Runs encoder or decoder, and returns values and gradients in the oracle's order.
-fn run(problem: &Problem, options: RecurrentOptions) -> Vec<Vec<f32>> {
+fn run(problem: &Problem, options: RecurrentStackOptions) -> Vec<Vec<f32>> {
     if problem.decodes() {
         run_decoder(problem, options)
     } else {
@@ -71,13 +71,13 @@ fn layer_gradients(gradients: &mut [Vec<f32>]) -> Vec<LayerGradients<'_>> {
     layers
 }
 
-fn run_encoder(problem: &Problem, options: RecurrentOptions) -> Vec<Vec<f32>> {
+fn run_encoder(problem: &Problem, options: RecurrentStackOptions) -> Vec<Vec<f32>> {
     let net = &problem.net;
     let parameters = problem.parameters_f32();
     let n = 4 * net.n_layers;
     let mut encoder = RecurrentEncoder::new(options).unwrap();
     encoder
-        .pack(&weights(&parameters, net.n_layers), Pass::Training)
+        .pack(&weights(&parameters, net.n_layers), PassKind::Training)
         .unwrap();
     let state = State {
         hidden: &parameters[n],
@@ -130,7 +130,7 @@ fn run_encoder(problem: &Problem, options: RecurrentOptions) -> Vec<Vec<f32>> {
     found
 }
 
-fn run_decoder(problem: &Problem, options: RecurrentOptions) -> Vec<Vec<f32>> {
+fn run_decoder(problem: &Problem, options: RecurrentStackOptions) -> Vec<Vec<f32>> {
     let net = &problem.net;
     let parameters = problem.parameters_f32();
     let n = 4 * net.n_layers;
@@ -150,7 +150,7 @@ fn run_decoder(problem: &Problem, options: RecurrentOptions) -> Vec<Vec<f32>> {
             out,
             out_bias,
         };
-        decoder.pack_attention(weights, Pass::Training).unwrap();
+        decoder.pack_attention(weights, PassKind::Training).unwrap();
         memory = Some(Memory {
             keys,
             values,
@@ -166,7 +166,7 @@ fn run_decoder(problem: &Problem, options: RecurrentOptions) -> Vec<Vec<f32>> {
         .pack(
             &weights(&parameters, net.n_layers),
             projection,
-            Pass::Training,
+            PassKind::Training,
         )
         .unwrap();
     let truth: Vec<f32> = problem.truth.iter().map(|&value| value as f32).collect();

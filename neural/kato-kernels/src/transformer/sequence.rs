@@ -15,7 +15,7 @@ use crate::attention::AttentionForm;
 use crate::attention::head::{self, Columns, ColumnsMut, Head, score_stride};
 use crate::dropout::{Draw, Dropout};
 use crate::norm::LayerNorm;
-use crate::recurrent::Pass;
+use crate::recurrent::PassKind;
 use crate::rows::{RowPairs, Rows, grow};
 pub(super) use blocks::Work;
 use tape::Tape;
@@ -89,7 +89,7 @@ impl Shared {
         packed: &PackedBlock,
         place: Place,
         x: &[f32],
-        pass: Pass,
+        pass: PassKind,
     ) {
         let (n, d) = (place.length, options.width);
         let norm = LayerNorm::new(options.instructions);
@@ -107,7 +107,7 @@ impl Shared {
                 first,
             };
             // Only the way back reads what is kept.
-            let kept = kept_of(options, n, first).filter(|_| pass == Pass::Training);
+            let kept = kept_of(options, n, first).filter(|_| pass == PassKind::Training);
             let kept = kept.map(|kept| &mut tape.probabilities[kept]);
             head(options, tape.qkv.rows(n), first).forward(&mut self.head, kept, out);
         }

@@ -7,7 +7,7 @@ use super::sequence::Work;
 use super::weights::{BlockGradients, BlockWeights, PackedBlock, check_lengths, lengths};
 use crate::error::{Error, check};
 use crate::pool::Pool;
-use crate::recurrent::Pass;
+use crate::recurrent::PassKind;
 use crate::rows::Buffer;
 
 /// Groups of sequences at most: each has sums of its own, and these are added in order.
@@ -25,7 +25,7 @@ const PART: usize = 1 << 13;
 /// of threads, and whatever is kept.
 ///
 /// ```
-/// use kato_kernels::{BlockInput, BlockOptions, BlockWeights, Pass, TransformerStack};
+/// use kato_kernels::{BlockInput, BlockOptions, BlockWeights, PassKind, TransformerStack};
 ///
 /// // With all weights zero, blocks add nothing.
 /// let zeros = [0.0; 16];
@@ -38,7 +38,7 @@ const PART: usize = 1 << 13;
 ///     down: &zeros[..16], down_bias: &zeros[..2],
 /// };
 /// let mut stack = TransformerStack::new(BlockOptions::new(2, 1))?;
-/// stack.pack(&[weights, weights], Pass::Inference)?;
+/// stack.pack(&[weights, weights], PassKind::Inference)?;
 /// let mut y = [0.0; 4];
 /// stack.forward(BlockInput::new(&[1.0, 2.0, 3.0, 4.0], 1, 2), &mut y)?;
 /// assert_eq!(y, [1.0, 2.0, 3.0, 4.0]);
@@ -50,7 +50,7 @@ pub struct TransformerStack {
     /// As many as were ever packed, of which the first count.
     packed: Vec<PackedBlock>,
     n_blocks: usize,
-    pass: Option<Pass>,
+    pass: Option<PassKind>,
     works: Pool<Work>,
     /// Sums of each group, all tensors of all blocks one behind the other.
     sums: Buffer<f32>,
@@ -85,7 +85,7 @@ impl TransformerStack {
     /// # Errors
     ///
     /// [`Error::Length`] where a weight has another shape, or there is no block.
-    pub fn pack(&mut self, blocks: &[BlockWeights<'_>], pass: Pass) -> Result<(), Error> {
+    pub fn pack(&mut self, blocks: &[BlockWeights<'_>], pass: PassKind) -> Result<(), Error> {
         check("blocks", "at least one", blocks.len(), blocks.len().max(1))?;
         for block in blocks {
             check_lengths(&self.options, block.tensors().map(<[f32]>::len))?;
@@ -206,7 +206,7 @@ impl TransformerStack {
         dx: &mut [f32],
         gradients: &mut [BlockGradients<'_>],
     ) -> Result<(), Error> {
-        if self.pass != Some(Pass::Training) {
+        if self.pass != Some(PassKind::Training) {
             return Err(Error::Order {
                 call: "backward",
                 before: "pack for training",

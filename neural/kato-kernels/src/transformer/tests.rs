@@ -8,7 +8,7 @@ use crate::attention::AttentionForm;
 use crate::dropout::{Draw, Dropout, number};
 use crate::instructions::Instructions;
 use crate::precision::Precision;
-use crate::recurrent::Pass;
+use crate::recurrent::PassKind;
 use crate::testing::{gap, gradient, numbers};
 
 const BATCH: usize = 3;
@@ -145,66 +145,12 @@ fn block_values(x: &[f64], mut rest: &[f64], number_of_block: u32) -> Vec<f64> {
 
 /// Names tensors.
 fn weights<T: AsRef<[f32]>>(tensors: &[T; N_TENSORS]) -> BlockWeights<'_> {
-    let [
-        norm_1,
-        norm_1_bias,
-        qkv,
-        qkv_bias,
-        out,
-        out_bias,
-        norm_2,
-        norm_2_bias,
-        up,
-        up_bias,
-        down,
-        down_bias,
-    ] = tensors.each_ref().map(T::as_ref);
-    BlockWeights {
-        norm_1,
-        norm_1_bias,
-        qkv,
-        qkv_bias,
-        out,
-        out_bias,
-        norm_2,
-        norm_2_bias,
-        up,
-        up_bias,
-        down,
-        down_bias,
-    }
+    BlockWeights::from_tensors(tensors.each_ref().map(T::as_ref))
 }
 
 /// Names tensors that are written.
 fn gradients<T: AsMut<[f32]>>(tensors: &mut [T; N_TENSORS]) -> BlockGradients<'_> {
-    let [
-        norm_1,
-        norm_1_bias,
-        qkv,
-        qkv_bias,
-        out,
-        out_bias,
-        norm_2,
-        norm_2_bias,
-        up,
-        up_bias,
-        down,
-        down_bias,
-    ] = tensors.each_mut().map(T::as_mut);
-    BlockGradients {
-        norm_1,
-        norm_1_bias,
-        qkv,
-        qkv_bias,
-        out,
-        out_bias,
-        norm_2,
-        norm_2_bias,
-        up,
-        up_bias,
-        down,
-        down_bias,
-    }
+    BlockGradients::from_tensors(tensors.each_mut().map(T::as_mut))
 }
 
 /// Cuts values into the tensors of each block.
@@ -245,7 +191,7 @@ fn run(options: BlockOptions) -> [Vec<f32>; 2] {
     let blocks = parted(&options, tensors);
     let blocks: Vec<_> = blocks.iter().map(weights).collect();
     let mut stack = TransformerStack::new(options).unwrap();
-    stack.pack(&blocks, Pass::Training).unwrap();
+    stack.pack(&blocks, PassKind::Training).unwrap();
     let input = BlockInput::new(x, BATCH, ROWS)
         .with_lengths(&LENGTHS)
         .with_draw(DRAW, 5);
@@ -323,7 +269,7 @@ fn a_stack_is_its_blocks_one_after_another() {
         weights(&blocks[0]),
         weights(&blocks[1]),
     ];
-    stack.pack(&both, Pass::Training).unwrap();
+    stack.pack(&both, PassKind::Training).unwrap();
     let whole = BlockInput::new(x, BATCH, ROWS);
     back(&mut stack, whole, &upstream, both.len());
     fn of_block(x: &[f32], number: usize) -> BlockInput<'_> {
@@ -332,14 +278,14 @@ fn a_stack_is_its_blocks_one_after_another() {
     }
     let mut outputs = [x.to_vec(), x.to_vec(), x.to_vec()];
     for (number, block) in blocks.iter().enumerate() {
-        stack.pack(&[weights(block)], Pass::Training).unwrap();
+        stack.pack(&[weights(block)], PassKind::Training).unwrap();
         let (from, to) = outputs.split_at_mut(number + 1);
         let input = of_block(&from[number], number);
         stack.forward(input, &mut to[0]).unwrap();
     }
     let (mut sums, mut upstream) = (Vec::new(), upstream);
     for (number, block) in blocks.iter().enumerate().rev() {
-        stack.pack(&[weights(block)], Pass::Training).unwrap();
+        stack.pack(&[weights(block)], PassKind::Training).unwrap();
         let input = of_block(&outputs[number], number);
         let mut found = back(&mut stack, input, &upstream, 1);
         sums.splice(0..0, found.split_off(x.len()));
@@ -353,7 +299,7 @@ fn a_stack_is_its_blocks_one_after_another() {
 #[test]
 fn what_does_not_fit_is_said() {
     let mut stack = TransformerStack::new(options()).unwrap();
-    assert!(stack.pack(&[], Pass::Training).is_err(), "no block");
+    assert!(stack.pack(&[], PassKind::Training).is_err(), "no block");
     let input = BlockInput::new(&[], 0, 0);
     assert!(stack.forward(input, &mut []).is_err(), "not packed");
 }
@@ -377,7 +323,9 @@ fn probabilities_of_long_sequences_are_kept_or_computed_anew_with_equal_bits() {
         let tensors = lengths(&options).map(|n| narrow(&numbers(n, n as u64)));
         let x = narrow(&numbers(N * 4, 1));
         let mut stack = TransformerStack::new(options).unwrap();
-        stack.pack(&[weights(&tensors)], Pass::Training).unwrap();
+        stack
+            .pack(&[weights(&tensors)], PassKind::Training)
+            .unwrap();
         back(&mut stack, BlockInput::new(&x, 1, N), &x, 1)
     };
     assert!(run(AttentionForm::Plain) == run(AttentionForm::Tiled));

@@ -3,7 +3,7 @@
 use super::options::BlockOptions;
 use crate::error::{Error, check};
 use crate::panels::Panels;
-use crate::recurrent::Pass;
+use crate::recurrent::PassKind;
 
 /// Number of tensors of a block.
 pub(super) const N_TENSORS: usize = 12;
@@ -66,7 +66,40 @@ pub struct BlockGradients<'a> {
     pub down_bias: &'a mut [f32],
 }
 
-impl BlockWeights<'_> {
+impl<'a> BlockWeights<'a> {
+    /// Names tensors that stand in the order of the fields.
+    #[must_use]
+    pub const fn from_tensors(tensors: [&'a [f32]; N_TENSORS]) -> Self {
+        let [
+            norm_1,
+            norm_1_bias,
+            qkv,
+            qkv_bias,
+            out,
+            out_bias,
+            norm_2,
+            norm_2_bias,
+            up,
+            up_bias,
+            down,
+            down_bias,
+        ] = tensors;
+        Self {
+            norm_1,
+            norm_1_bias,
+            qkv,
+            qkv_bias,
+            out,
+            out_bias,
+            norm_2,
+            norm_2_bias,
+            up,
+            up_bias,
+            down,
+            down_bias,
+        }
+    }
+
     /// Returns the tensors in the order of their fields.
     pub(super) const fn tensors(&self) -> [&[f32]; N_TENSORS] {
         [
@@ -86,7 +119,40 @@ impl BlockWeights<'_> {
     }
 }
 
-impl BlockGradients<'_> {
+impl<'a> BlockGradients<'a> {
+    /// Names room for gradients that stands in the order of the fields.
+    #[must_use]
+    pub const fn from_tensors(tensors: [&'a mut [f32]; N_TENSORS]) -> Self {
+        let [
+            norm_1,
+            norm_1_bias,
+            qkv,
+            qkv_bias,
+            out,
+            out_bias,
+            norm_2,
+            norm_2_bias,
+            up,
+            up_bias,
+            down,
+            down_bias,
+        ] = tensors;
+        Self {
+            norm_1,
+            norm_1_bias,
+            qkv,
+            qkv_bias,
+            out,
+            out_bias,
+            norm_2,
+            norm_2_bias,
+            up,
+            up_bias,
+            down,
+            down_bias,
+        }
+    }
+
     /// Returns the tensors in the order of their fields.
     pub(super) const fn tensors(&mut self) -> [&mut [f32]; N_TENSORS] {
         [
@@ -162,10 +228,10 @@ impl Packed {
     }
 
     /// Packs the weights.
-    pub(super) fn pack(&mut self, weights: &[f32], bias: &[f32], pass: Pass) {
+    pub(super) fn pack(&mut self, weights: &[f32], bias: &[f32], pass: PassKind) {
         self.forward.pack_rows(weights, self.n, self.k, |row| row);
         // Inference never multiplies back.
-        if pass == Pass::Training {
+        if pass == PassKind::Training {
             self.back.pack_columns(weights, self.n, self.k, |row| row);
         }
         self.bias.clear();
@@ -198,7 +264,7 @@ impl PackedBlock {
     }
 
     /// Packs the weights.
-    pub(super) fn pack(&mut self, weights: &BlockWeights<'_>, pass: Pass) {
+    pub(super) fn pack(&mut self, weights: &BlockWeights<'_>, pass: PassKind) {
         // Copies: weights may change while what was packed is still in use.
         let norms = [
             [weights.norm_1, weights.norm_1_bias],

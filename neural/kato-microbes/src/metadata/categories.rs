@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use kato_neural::run::check_setting;
 use serde::{Deserialize, Serialize};
 
 use super::SampleMetadata;
@@ -132,10 +133,12 @@ impl SampleMetadata {
             // Numbers depend on no order, of samples or of settings, and values are searched for by theirs.
             values.sort_unstable();
             values.dedup();
-            if values.is_empty() {
-                let expected = "a column in which some sample of the table has a value";
-                return Err(MicrobesError::setting("model.categorical", name, expected));
-            }
+            check_setting(
+                !values.is_empty(),
+                "model.categorical",
+                name,
+                "a column in which some sample of the table has a value",
+            )?;
             let number = |value: &str| values.binary_search_by(|known| known.as_str().cmp(value));
             let numbers = found.iter().map(|value| {
                 value

@@ -4,25 +4,16 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use kato_neural::program::exit_codes;
 
 use super::cli_training::{
     ExplainArguments, FollowArguments, PredictArguments, PretrainArguments, ResumeArguments,
     TrainArguments,
 };
 
-/// What the exit codes mean, for the help.
-const EXIT_CODES: &str = "\
-Exit codes:
-    0  done
-    1  error: mend what it names
-    2  wrong usage
-    5  no room on the disk
-    6  conflict: there is a run already, or another process trains it
-  130  interrupted by Ctrl-C or SIGTERM; `kato-microbes resume` goes on";
-
 /// Learns from microbial communities: tables of 16S sequences, trees, metadata.
 #[derive(Debug, Parser)]
-#[command(name = "kato-microbes", version, after_help = EXIT_CODES)]
+#[command(name = "kato-microbes", version, after_help = exit_codes("kato-microbes"))]
 pub(crate) struct Cli {
     /// Threads that compute; the result is the same for any number
     #[arg(long, global = true, value_name = "N")]

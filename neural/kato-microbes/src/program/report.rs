@@ -1,24 +1,11 @@
 //! The page of a run: how loss and metrics went, and how predicted distances lie to true ones.
 
-use std::path::Path;
-
-use kato_microbes::Run;
 use kato_microbes::run::{MicrobesEpoch, MicrobesOutcome};
-use kato_neural::program::{CommandFailure, EpochPictures};
-use kato_neural::run::write_text;
+use kato_neural::program::EpochPictures;
 use kato_report::{Axis, Chart, Color, Page, Picture, Shape};
 
-/// Name of the page in the run's folder.
-pub(crate) const NAME: &str = "report.html";
-
-/// Writes the page of a run into its folder.
-pub(crate) fn write(folder: &Path, outcome: &MicrobesOutcome) -> Result<(), CommandFailure> {
-    let page = page(&Run::read_history(folder)?, outcome);
-    Ok(write_text(&folder.join(NAME), &page)?)
-}
-
 /// Returns the page.
-fn page(history: &[MicrobesEpoch], outcome: &MicrobesOutcome) -> String {
+pub(crate) fn page(history: &[MicrobesEpoch], outcome: &MicrobesOutcome) -> Page {
     let mut page = Page::new("Microbes");
     let test = outcome.test.iter();
     page.tiles(test.map(|score| {
@@ -44,7 +31,7 @@ fn page(history: &[MicrobesEpoch], outcome: &MicrobesOutcome) -> String {
         );
     }
     page.pictures(pictures(history));
-    page.into_html()
+    page
 }
 
 /// Draws predicted distances over true ones, with the line where they are equal.

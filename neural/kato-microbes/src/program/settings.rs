@@ -1,8 +1,7 @@
 //! Settings out of a file and of flags, of which flags count more.
 
 use kato_microbes::MicrobesSettings;
-use kato_neural::program::{CommandFailure, setting_flag, settings_table, wrong_setting};
-use toml::Value;
+use kato_neural::program::{CommandFailure, command_settings, setting_flag, setting_switch};
 
 use super::cli_training::RunArguments;
 
@@ -11,9 +10,6 @@ pub(crate) fn settings_of(
     arguments: &RunArguments,
     freeze: bool,
 ) -> Result<MicrobesSettings, CommandFailure> {
-    // Read alone first, so that an error names a line of the file.
-    let file = arguments.settings.as_deref().map(MicrobesSettings::read);
-    let switch = |is_on: bool| is_on.then_some(Value::Boolean(true));
     let flags = [
         ("data.depth", setting_flag(&arguments.depth)),
         ("data.seed", setting_flag(&arguments.seed)),
@@ -30,17 +26,17 @@ pub(crate) fn settings_of(
         ("training.best", setting_flag(&arguments.best)),
         ("training.precision", setting_flag(&arguments.precision)),
         ("training.replicas", setting_flag(&arguments.replicas)),
-        ("training.processes", switch(arguments.processes)),
-        ("training.sharded", switch(arguments.sharded)),
+        ("training.processes", setting_switch(arguments.processes)),
+        ("training.sharded", setting_switch(arguments.sharded)),
         (
             "training.max_tokens_at_once",
             setting_flag(&arguments.max_tokens_at_once),
         ),
         ("training.seed", setting_flag(&arguments.seed)),
-        ("training.freeze", switch(freeze)),
+        ("training.freeze", setting_switch(freeze)),
     ];
-    let table = settings_table(file.transpose()?.as_ref(), flags, &arguments.sets)?;
-    let settings: MicrobesSettings = table.try_into().map_err(|error| wrong_setting(&error))?;
+    let file = arguments.settings.as_deref();
+    let settings: MicrobesSettings = command_settings(file, flags, &arguments.sets)?;
     settings.check()?;
     Ok(settings)
 }

@@ -9,8 +9,11 @@ use kato_microbes::metadata::{Categorical, SampleMetadata};
 use kato_microbes::run::{MicrobesEpoch, MicrobesEvent, MicrobesOutcome, measure};
 use kato_microbes::work::Work;
 use kato_microbes::{Microbes, MicrobesError, MicrobesSettings, Run};
-use kato_neural::program::{CommandFailure, Ended, TrainingBar, say, say_cost, say_json, tell};
-use kato_neural::run::find_batch;
+use kato_neural::program::{
+    CommandFailure, Ended, EndedTraining, TrainingBar, say, say_cost, say_json, say_largest_batch,
+    tell,
+};
+use kato_neural::run::{RunFolder, RunSettings};
 use kato_unifrac::newick::NewickOptions;
 use kato_unifrac::{Community, ComputeOptions, DistanceMatrix, Metric, Tree};
 
@@ -60,7 +63,7 @@ pub(crate) fn train(
     let mut settings = settings_of(&arguments.run, arguments.freeze)?;
     if let Some(run) = &arguments.pretrained {
         // Read before the table, whose sequences are cut by it.
-        settings.data.tokens = MicrobesSettings::read(&run.join("settings.toml"))?
+        settings.data.tokens = MicrobesSettings::read(&run.join(RunFolder::SETTINGS))?
             .data
             .tokens;
     }
@@ -121,17 +124,11 @@ fn batch(
     work: &Work,
     arguments: &RunArguments,
 ) -> Result<Ended, CommandFailure> {
-    let wanted = settings.training.batch;
     let n_train = work.parts(&settings.split)?.train.len();
     // The search is over even sizes.
     let most = (n_train - n_train % 2).clamp(2, MAX_BATCH);
-    let found = find_batch(wanted, most, arguments.memory_mib, &mut |line| tell(line))?;
-    if arguments.output.json {
-        say_json(&found)?;
-    } else {
-        say(found.to_text("samples", wanted))?;
-    }
-    Ok(Ended::Done)
+    let (limit, is_json) = (arguments.memory_mib, arguments.output.json);
+    say_largest_batch("samples", (settings.training.batch, most), limit, is_json)
 }
 
 /// Reads a table and makes it ready.
@@ -260,14 +257,15 @@ fn go(mut run: Run, stop: &AtomicBool, is_json: bool) -> Result<Ended, CommandFa
     });
     progress.finish();
     let outcome = outcome?;
-    report::write(&folder, &outcome)?;
-    if is_json {
-        say_json(&outcome)?;
-    } else {
-        say_outcome(&folder, &outcome)?;
-    }
-    let (ending, n_steps) = (outcome.ending, outcome.n_steps);
-    Ok(Ended::of_run(ending, n_steps, "kato-microbes", &folder))
+    let page = report::page(&Run::read_history(&folder)?, &outcome);
+    let ended = EndedTraining {
+        program: "kato-microbes",
+        folder: &folder,
+        ending: outcome.ending,
+        n_steps: outcome.n_steps,
+        n_epochs: outcome.n_epochs,
+    };
+    ended.conclude(page, &outcome, is_json, || say_figures(&outcome))
 }
 
 /// Returns an epoch in a line.
@@ -295,12 +293,8 @@ fn epoch_line(record: &MicrobesEpoch) -> String {
     )
 }
 
-/// Prints what came of a run.
-fn say_outcome(folder: &Path, outcome: &MicrobesOutcome) -> Result<(), CommandFailure> {
-    say(format_args!(
-        "{}: {} epochs, {} steps",
-        outcome.ending, outcome.n_epochs, outcome.n_steps
-    ))?;
+/// Prints the figures of what came of a run.
+fn say_figures(outcome: &MicrobesOutcome) -> Result<(), CommandFailure> {
     if let Some(best) = &outcome.best {
         let (epoch, loss) = (best.epoch + 1, best.validation.loss);
         say(format_args!(
@@ -322,8 +316,5 @@ fn say_outcome(folder: &Path, outcome: &MicrobesOutcome) -> Result<(), CommandFa
             say(format_args!("they hold {percent:.0} % of {n} test samples"))?;
         }
     }
-    say(format_args!(
-        "the page is {}",
-        folder.join(report::NAME).display()
-    ))
+    Ok(())
 }

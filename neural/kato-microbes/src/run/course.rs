@@ -5,7 +5,7 @@ use std::path::Path;
 
 use kato_neural::burn::tensor::Device;
 use kato_neural::checkpoint::write_weights;
-use kato_neural::run::{RunError, RunFolder, write_whole};
+use kato_neural::run::{RunError, RunFolder, check_setting, write_whole};
 use kato_neural::train::BatchSource;
 use serde_json::{Value, json};
 
@@ -37,21 +37,19 @@ impl Run {
     pub fn write_course(run: &Path, folder: &Path) -> Result<(), MicrobesError> {
         let run = Self::read(RunFolder::open_beside(run, PROGRAM, LAYOUT)?)?;
         let training = &run.settings.training;
-        if training.accumulate != 1 {
-            let expected = "1: the course of a run is a batch a step";
-            return Err(MicrobesError::setting(
-                "training.accumulate",
-                &training.accumulate,
-                expected,
-            ));
-        }
+        check_setting(
+            training.accumulate == 1,
+            "training.accumulate",
+            &training.accumulate,
+            "1: the course of a run is a batch a step",
+        )?;
         let places = &run.parts.validation;
         let truth = run.objective().truth(&run.work, places);
         let Some(truth) = distances(&truth) else {
             let expected =
                 "the folder of a `pretrain`: only the course of such a run is written down";
             let found = "a run that predicts a column";
-            return Err(MicrobesError::setting("RUN", &found, expected));
+            return Err(RunError::setting("RUN", &found, expected).into());
         };
         fs::create_dir_all(folder).map_err(RunError::file("create", folder))?;
         let model = fresh_model(&run.settings, run.work.n_outputs(), &Device::flex());

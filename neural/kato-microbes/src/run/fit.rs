@@ -5,19 +5,17 @@ use std::sync::Arc;
 
 use kato_gradient::stop::EarlyStopSettings;
 use kato_neural::burn::tensor::Device;
-use kato_neural::checkpoint::{
-    CheckpointKind, CheckpointWriter, WriterOptions, checkpoints, latest,
-};
+use kato_neural::checkpoint::{CheckpointWriter, WriterOptions};
 use kato_neural::collective::Collective;
-use kato_neural::run::{EpochHistory, OtherReplicas, RunFolder};
+use kato_neural::run::{OtherReplicas, RunFolder, watch_run};
 use kato_neural::train::{
     FitOptions, FitReport, Observer, Prefetched, StepPlace, Trainer, TrainerOptions,
 };
 use kato_neural::{AdamOptions, Decay, Group};
 
-use super::observer::{Follower, MicrobesEpoch, MicrobesEvent, Watch};
+use super::observer::{Follower, MicrobesEvent, Watch};
 use super::outcome::MicrobesOutcome;
-use super::{Files, LAYOUT, PROGRAM, Run, fresh_model, replicas};
+use super::{LAYOUT, PRETRAINED, PROGRAM, Run, fresh_model, replicas};
 use crate::error::MicrobesError;
 use crate::model::Microformer;
 use crate::settings::MicrobesSettings;
@@ -95,19 +93,18 @@ impl Run {
         on_event: &mut dyn FnMut(MicrobesEvent<'_>) -> bool,
     ) -> Result<FitReport, MicrobesError> {
         let mut trainer = self.trainer(collective)?;
-        let history = self.path(Files::HISTORY);
-        let history = EpochHistory::open::<MicrobesEpoch>(&history, trainer.progress().epoch)?;
-        let folder = self.path(Files::CHECKPOINTS);
-        let writer = CheckpointWriter::new(folder, WriterOptions::default())?;
-        let steps = trainer.progress().step..self.n_steps()?;
-        let mut watch = Watch::new(self, history, steps, on_event);
-        let fitted = self.fit(&mut trainer, Some(&writer), &mut watch);
-        // What was handed over is written whatever happened.
-        let written = writer.finish();
-        let fitted = fitted?;
-        written?;
-        watch.take_error()?;
-        Ok(fitted)
+        let mut watch = Watch {
+            run: self,
+            on_event,
+        };
+        let all = (self.n_steps()?, WriterOptions::default());
+        watch_run(
+            &self.folder,
+            &mut trainer,
+            all,
+            &mut watch,
+            |trainer, writer, watch| self.fit(trainer, Some(writer), watch),
+        )
     }
 
     /// Goes through the epochs with the threads that the settings ask for.
@@ -137,7 +134,7 @@ impl Run {
         collective: Option<Arc<dyn Collective>>,
     ) -> Result<Trainer<Learning>, MicrobesError> {
         let device = Device::flex().autodiff();
-        let pretrained = self.path(Files::PRETRAINED);
+        let pretrained = self.folder.file(PRETRAINED);
         let pretrained = pretrained.exists().then_some(pretrained);
         let (task, model, options) = trained(
             &self.settings,
@@ -146,17 +143,8 @@ impl Run {
             pretrained.as_deref(),
             &device,
         )?;
-        let folder = self.path(Files::CHECKPOINTS);
-        let is_step = |kind: CheckpointKind| kind == CheckpointKind::Step;
-        let is_begun = checkpoints(&folder)?
-            .iter()
-            .any(|place| is_step(place.kind));
-        let trainer = if is_begun {
-            let latest = latest(&folder, CheckpointKind::Step)?;
-            Trainer::resume(task, model, options, &latest.checkpoint)?
-        } else {
-            Trainer::new(task, model, options)?
-        };
+        let folder = self.folder.file(RunFolder::CHECKPOINTS);
+        let trainer = Trainer::begin_or_resume(task, model, options, &folder)?;
         replicas::joined(trainer, collective)
     }
 

@@ -1,15 +1,12 @@
-//! Watches a training: tells progress, judges epochs, keeps the history.
-
-use std::ops::Range;
-use std::time::{Duration, Instant};
+//! Watches a training: tells progress, judges epochs, says what is kept of them.
 
 use kato_neural::BoxError;
-use kato_neural::burn::module::Module;
-use kato_neural::run::{EpochHistory, EpochNumber, RunError, StepRecord, StepWatch};
-use kato_neural::train::{FitEvent, Observer, StepPlace, StepReport, Trainer};
+use kato_neural::run::{EndedEpoch, EpochNumber, StepRecord, WatchedRun};
+use kato_neural::train::{FitEvent, Observer, StepReport, Trainer};
 use serde::{Deserialize, Serialize};
 
 use super::Run;
+use crate::model::Microformer;
 use crate::training::{Learning, MicrobesJudgement, judge_with};
 
 /// An epoch of a run.
@@ -59,111 +56,55 @@ pub enum MicrobesEvent<'a> {
 
 /// Watches one training for its caller.
 pub(super) struct Watch<'a> {
-    run: &'a Run,
-    history: EpochHistory,
-    on_event: &'a mut dyn FnMut(MicrobesEvent<'_>) -> bool,
-    steps: StepWatch,
-    judged: Option<(MicrobesJudgement, Duration)>,
-    error: Option<RunError>,
+    pub(super) run: &'a Run,
+    pub(super) on_event: &'a mut dyn FnMut(MicrobesEvent<'_>) -> bool,
 }
 
-impl<'a> Watch<'a> {
-    /// Begins to watch, from the step where the run stands to its last.
-    pub(super) fn new(
-        run: &'a Run,
-        history: EpochHistory,
-        steps: Range<u64>,
-        on_event: &'a mut dyn FnMut(MicrobesEvent<'_>) -> bool,
-    ) -> Self {
-        Self {
-            run,
-            history,
-            on_event,
-            steps: StepWatch::new(steps),
-            judged: None,
-            error: None,
-        }
-    }
+impl WatchedRun for Watch<'_> {
+    type Task = Learning;
+    type Judgement = MicrobesJudgement;
+    type Epoch = MicrobesEpoch;
 
-    /// Returns what went wrong since the last epoch was judged.
-    pub(super) fn take_error(&mut self) -> Result<(), RunError> {
-        self.error.take().map_or(Ok(()), Err)
-    }
-
-    /// Counts a step and tells it.
-    fn step(&mut self, report: &StepReport, place: StepPlace, times: (Duration, Duration)) -> bool {
+    fn n_items(&self, report: &StepReport) -> f64 {
         // The last of the weights, as the task has them.
-        let n_tokens = report.weights.last().copied().unwrap_or(0.0);
-        let record = self.steps.count(report, place, n_tokens, times);
-        (self.on_event)(MicrobesEvent::Step(&record))
+        report.weights.last().copied().unwrap_or(0.0)
     }
 
-    /// Writes an epoch down and tells it.
-    fn epoch(&mut self, epoch: u64, loss: f64, is_best: bool) -> bool {
-        let Some((validation, judging)) = self.judged.take() else {
-            return true;
-        };
-        let steps = self.steps.end_epoch();
-        let record = MicrobesEpoch {
-            epoch,
-            step: self.steps.step(),
-            train_loss: loss,
-            validation,
-            is_best,
-            rate: steps.rate,
-            gradient_norm: steps.gradient_norm,
-            n_tokens: steps.n_items as u64,
-            train_s: steps.train_s,
-            wait_share: steps.wait_share,
-            judge_s: judging.as_secs_f64(),
-        };
-        // The next judgement, or the end of the run, tells it; until then the trainer may save.
-        self.error = self.history.push(&record).err();
-        (self.on_event)(MicrobesEvent::Epoch(&record))
-    }
-}
-
-impl Observer<Learning> for Watch<'_> {
-    fn on_event(&mut self, event: FitEvent<'_>) -> bool {
-        match event {
-            FitEvent::Step {
-                report,
-                place,
-                waited,
-                computed,
-            } => self.step(report, place, (waited, computed)),
-            FitEvent::Judged {
-                epoch,
-                loss,
-                improved,
-                ..
-            } => self.epoch(epoch, loss, improved),
-            _ => true,
-        }
-    }
-
-    fn judge(&mut self, trainer: &Trainer<Learning>, _: u64) -> Result<Option<f64>, BoxError> {
-        self.take_error()?;
-        let begun = Instant::now();
-        // Without the graph of gradients, which would hold every step's states.
-        let model = trainer.model().valid();
+    fn judge(&self, model: &Microformer) -> (MicrobesJudgement, f64) {
         let Run {
             work,
             parts,
             settings,
             ..
         } = self.run;
-        let judgement = judge_with(
-            &model,
-            work,
-            &parts.validation,
-            settings,
-            &self.run.objective(),
-        );
-        let taken = begun.elapsed();
-        self.steps.count_judging(taken);
-        self.judged = Some((judgement, taken));
-        Ok(Some(judgement.metric(settings.training.best)))
+        let objective = self.run.objective();
+        let judgement = judge_with(model, work, &parts.validation, settings, &objective);
+        (judgement, judgement.metric(settings.training.best))
+    }
+
+    fn record(&self, ended: EndedEpoch, validation: MicrobesJudgement) -> MicrobesEpoch {
+        let steps = ended.steps;
+        MicrobesEpoch {
+            epoch: ended.epoch,
+            step: ended.step,
+            train_loss: ended.train_loss,
+            validation,
+            is_best: ended.is_best,
+            rate: steps.rate,
+            gradient_norm: steps.gradient_norm,
+            n_tokens: steps.n_items as u64,
+            train_s: steps.train_s,
+            wait_share: steps.wait_share,
+            judge_s: ended.judge_s,
+        }
+    }
+
+    fn on_step(&mut self, step: &StepRecord) -> bool {
+        (self.on_event)(MicrobesEvent::Step(step))
+    }
+
+    fn on_epoch(&mut self, epoch: &MicrobesEpoch) -> bool {
+        (self.on_event)(MicrobesEvent::Epoch(epoch))
     }
 }
 

@@ -9,7 +9,7 @@ use kato_neural::run::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Files, LAYOUT, MicrobesEpoch, PROGRAM, Run};
+use super::{LAYOUT, MicrobesEpoch, PROGRAM, Run};
 use crate::conformal::{Conformal, MISS};
 use crate::error::MicrobesError;
 use crate::evaluation::{Score, scores};
@@ -63,7 +63,7 @@ impl Run {
     /// When it was never trained to an end or an interruption, or the file is damaged.
     pub fn read_outcome(folder: &Path) -> Result<MicrobesOutcome, MicrobesError> {
         RunFolder::check(folder, PROGRAM, LAYOUT)?;
-        Ok(read_json(&folder.join(Files::OUTCOME))?)
+        Ok(read_json(&folder.join(RunFolder::OUTCOME))?)
     }
 
     /// Reads the epochs of the run in a folder.
@@ -73,7 +73,7 @@ impl Run {
     /// When there is no run, or the file is damaged.
     pub fn read_history(folder: &Path) -> Result<Vec<MicrobesEpoch>, MicrobesError> {
         RunFolder::check(folder, PROGRAM, LAYOUT)?;
-        Ok(EpochHistory::read(&folder.join(Files::HISTORY))?)
+        Ok(EpochHistory::read(&folder.join(RunFolder::HISTORY))?)
     }
 
     /// Judges the best model once more and writes down what came of the run.
@@ -108,7 +108,7 @@ impl Run {
         outcome.processor_s = processor_seconds()
             .zip(processor_seconds_of_ended())
             .map(|(own, others)| own + others);
-        write_json(&self.path(Files::OUTCOME), &outcome)?;
+        write_json(&self.folder.file(RunFolder::OUTCOME), &outcome)?;
         Ok(outcome)
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use kato_neural::collective::{Collective, ThreadGroup};
+use kato_neural::run::RunError;
 use kato_neural::train::{Task, Trainer};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -63,7 +64,7 @@ fn pool(n_threads: usize) -> Result<ThreadPool, MicrobesError> {
     let pool = ThreadPoolBuilder::new().num_threads(n_threads).build();
     pool.map_err(|error| {
         let expected = "as many as the system has threads for";
-        MicrobesError::setting("training.replicas", &error, expected)
+        RunError::setting("training.replicas", &error, expected).into()
     })
 }
 
@@ -84,6 +85,7 @@ mod tests {
     use crate::synth::{SynthOptions, synth};
     use crate::training::{Objective, SampleBatches};
     use crate::work::Work;
+    use kato_neural::run::RunSettings;
 
     const SMALL: &str = "
         data = { depth = 60, tokens = { max_bp = 20 } }
@@ -201,7 +203,7 @@ mod tests {
 
     #[test]
     fn the_error_of_any_replica_is_told_and_ends_all() {
-        let failed = || MicrobesError::setting("x", &1, "2");
+        let failed = || MicrobesError::from(RunError::setting("x", &1, "2"));
         for bad in 0..3 {
             let wait = |collective: Arc<dyn Collective>| -> Result<(), MicrobesError> {
                 if collective.rank() == bad {

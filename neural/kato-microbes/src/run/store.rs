@@ -6,11 +6,12 @@ use std::path::Path;
 
 use kato_neural::burn::tensor::Device;
 use kato_neural::checkpoint::write_weights;
-use kato_neural::run::{RunError, read_json, write_json, write_whole};
+use kato_neural::run::{
+    RunError, RunFolder, RunSettings, check_setting, read_json, write_json, write_whole,
+};
 use kato_unifrac::{DistanceMatrix, Table};
 use serde::{Deserialize, Serialize};
 
-use super::Files;
 use crate::community::{CommunityReport, Microbes};
 use crate::error::MicrobesError;
 use crate::metadata::{TargetValues, n_categories};
@@ -155,7 +156,7 @@ pub(super) fn read(folder: &Path, settings: &MicrobesSettings) -> Result<Work, M
 
 /// Reads what the run in a folder predicts; `None` while pre-training.
 pub(crate) fn target_of(run: &Path) -> Result<Option<TargetFile>, MicrobesError> {
-    let task: TaskFile = read_json(&run.join(Files::PREPARED).join(TASK))?;
+    let task: TaskFile = read_json(&run.join(RunFolder::PREPARED).join(TASK))?;
     Ok(task.target)
 }
 
@@ -164,7 +165,7 @@ pub(super) fn with_shape_of(
     settings: MicrobesSettings,
     run: &Path,
 ) -> Result<MicrobesSettings, MicrobesError> {
-    let theirs = MicrobesSettings::read(&run.join(Files::SETTINGS))?;
+    let theirs = MicrobesSettings::read(&run.join(RunFolder::SETTINGS))?;
     let mut settings = settings;
     let (model, theirs_model) = (&mut settings.model, theirs.model);
     model.width = theirs_model.width;
@@ -179,23 +180,21 @@ pub(super) fn with_shape_of(
 
 /// Marks the samples that a pre-trained run has learned from or chosen its best epoch by.
 pub(super) fn with_seen_by(work: Work, run: &Path) -> Result<Work, MicrobesError> {
-    let settings = MicrobesSettings::read(&run.join(Files::SETTINGS))?;
-    let theirs = read(&run.join(Files::PREPARED), &settings)?;
+    let settings = MicrobesSettings::read(&run.join(RunFolder::SETTINGS))?;
+    let theirs = read(&run.join(RunFolder::PREPARED), &settings)?;
     let parts = theirs.parts(&settings.split)?;
     Ok(work.with_seen_by(&theirs, &parts))
 }
 
 /// Writes the weights of a pre-trained run's best model to a file.
 pub(super) fn copy_encoder(run: &Path, to: &Path) -> Result<(), MicrobesError> {
-    let settings = MicrobesSettings::read(&run.join(Files::SETTINGS))?;
-    if target_of(run)?.is_some() {
-        let expected = "a run of `kato-microbes pretrain`";
-        return Err(MicrobesError::setting(
-            "pretrained",
-            &run.display(),
-            expected,
-        ));
-    }
+    let settings = MicrobesSettings::read(&run.join(RunFolder::SETTINGS))?;
+    check_setting(
+        target_of(run)?.is_none(),
+        "pretrained",
+        &run.display(),
+        "a run of `kato-microbes pretrain`",
+    )?;
     let (model, _) = load_model(run, &settings, None, &Device::flex())?;
     Ok(write_weights(&model, to)?)
 }

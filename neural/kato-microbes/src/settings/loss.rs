@@ -1,5 +1,6 @@
 //! What training makes small.
 
+use kato_neural::run::check_setting;
 use serde::{Deserialize, Serialize};
 
 use crate::batch::BatchDraw;
@@ -108,30 +109,36 @@ impl MicrobesLossOptions {
             ("loss.nucleotides", self.nucleotides),
             ("loss.counts", self.counts),
         ] {
-            if !(weight.is_finite() && weight >= 0.0) {
-                return Err(MicrobesError::setting(name, &weight, "0 or more"));
-            }
+            check_setting(
+                weight.is_finite() && weight >= 0.0,
+                name,
+                &weight,
+                "0 or more",
+            )?;
         }
-        if self.unifrac + self.nucleotides == 0.0 {
-            let expected = "above 0 where `loss.nucleotides` is 0";
-            return Err(MicrobesError::setting("loss.unifrac", &0, expected));
-        }
-        if !(self.masked > 0.0 && self.masked < 1.0) {
-            let expected = "above 0 and below 1";
-            return Err(MicrobesError::setting(
-                "loss.masked",
-                &self.masked,
-                expected,
-            ));
-        }
+        check_setting(
+            self.unifrac + self.nucleotides != 0.0,
+            "loss.unifrac",
+            &0,
+            "above 0 where `loss.nucleotides` is 0",
+        )?;
+        check_setting(
+            self.masked > 0.0 && self.masked < 1.0,
+            "loss.masked",
+            &self.masked,
+            "above 0 and below 1",
+        )?;
         let (name, place) = match self.target {
             TargetLoss::Pinball { quantile } => ("loss.target.quantile", quantile),
             TargetLoss::Asymmetric { expectile } => ("loss.target.expectile", expectile),
             _ => return Ok(()),
         };
-        if place > 0.0 && place < 1.0 {
-            return Ok(());
-        }
-        Err(MicrobesError::setting(name, &place, "above 0 and below 1"))
+        let is_inside = place > 0.0 && place < 1.0;
+        Ok(check_setting(
+            is_inside,
+            name,
+            &place,
+            "above 0 and below 1",
+        )?)
     }
 }

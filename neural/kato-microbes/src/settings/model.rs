@@ -1,5 +1,6 @@
 //! The shape of the model.
 
+use kato_neural::run::check_setting;
 use serde::{Deserialize, Serialize};
 
 use crate::error::MicrobesError;
@@ -135,35 +136,30 @@ impl MicroformerOptions {
             ),
             ("model.chunk", self.chunk, 1 << 20, "from 1 to 1,048,576"),
         ] {
-            if !(1..=most).contains(&size) {
-                return Err(MicrobesError::setting(name, &size, expected));
-            }
+            check_setting((1..=most).contains(&size), name, &size, expected)?;
         }
-        if !self.width.is_multiple_of(self.heads) {
-            let expected = "a divisor of `model.width`";
-            return Err(MicrobesError::setting("model.heads", &self.heads, expected));
-        }
+        check_setting(
+            self.width.is_multiple_of(self.heads),
+            "model.heads",
+            &self.heads,
+            "a divisor of `model.width`",
+        )?;
         for (at, column) in self.categorical.iter().enumerate() {
-            if self.categorical[..at]
-                .iter()
-                .any(|other| other.name == column.name)
-            {
-                let expected = "named once";
-                return Err(MicrobesError::setting(
-                    "model.categorical",
-                    &column.name,
-                    expected,
-                ));
-            }
+            check_setting(
+                self.categorical[..at]
+                    .iter()
+                    .all(|other| other.name != column.name),
+                "model.categorical",
+                &column.name,
+                "named once",
+            )?;
         }
-        if !(0.0..1.0).contains(&self.dropout) {
-            let expected = "at least 0 and below 1";
-            return Err(MicrobesError::setting(
-                "model.dropout",
-                &self.dropout,
-                expected,
-            ));
-        }
+        check_setting(
+            (0.0..1.0).contains(&self.dropout),
+            "model.dropout",
+            &self.dropout,
+            "at least 0 and below 1",
+        )?;
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 use kato_gradient::Goal;
 use kato_gradient::schedule::{Schedule, ScheduleSettings, WarmupCosine};
+use kato_neural::run::check_setting;
 use kato_neural::{AttentionForm, Precision};
 use serde::{Deserialize, Serialize};
 
@@ -46,22 +47,21 @@ impl SampleSplitOptions {
             ("split.calibration", self.calibration),
             ("split.test", self.test),
         ] {
-            if !(0.0..0.8).contains(&share) {
-                return Err(MicrobesError::setting(
-                    name,
-                    &share,
-                    "at least 0 and below 0.8",
-                ));
-            }
+            check_setting(
+                (0.0..0.8).contains(&share),
+                name,
+                &share,
+                "at least 0 and below 0.8",
+            )?;
         }
-        if self.validation == 0.0 {
-            return Err(MicrobesError::setting("split.validation", &0, "above 0"));
-        }
+        check_setting(self.validation != 0.0, "split.validation", &0, "above 0")?;
         let held = self.validation + self.calibration + self.test;
-        if held > 0.8 + 1e-9 {
-            let expected = "such that a fifth of the samples is left to learn from";
-            return Err(MicrobesError::setting("split.test", &self.test, expected));
-        }
+        check_setting(
+            held <= 0.8 + 1e-9,
+            "split.test",
+            &self.test,
+            "such that a fifth of the samples is left to learn from",
+        )?;
         Ok(())
     }
 }
@@ -236,9 +236,7 @@ impl MicrobesTrainingOptions {
             ("training.patience", self.patience.into(), 1, "at least 1"),
             ("training.silence_s", self.silence_s, 1, "at least 1"),
         ] {
-            if value < least {
-                return Err(MicrobesError::setting(name, &value, expected));
-            }
+            check_setting(value >= least, name, &value, expected)?;
         }
         let at_once = self.max_tokens_at_once.unwrap_or(1);
         for (name, value, range, expected) in [
@@ -257,51 +255,37 @@ impl MicrobesTrainingOptions {
                 "at least 1",
             ),
         ] {
-            if !range.contains(&value) {
-                return Err(MicrobesError::setting(name, &value, expected));
-            }
+            check_setting(range.contains(&value), name, &value, expected)?;
         }
         for (name, value) in [
             ("training.rate", self.rate),
             ("training.weight_decay", self.weight_decay),
         ] {
-            if !(value.is_finite() && value >= 0.0) {
-                return Err(MicrobesError::setting(name, &value, "0 or more"));
-            }
+            check_setting(value.is_finite() && value >= 0.0, name, &value, "0 or more")?;
         }
-        if !(self.clip.is_finite() && self.clip > 0.0) {
-            return Err(MicrobesError::setting(
-                "training.clip",
-                &self.clip,
-                "above 0",
-            ));
-        }
-        if self.sharded_checkpoints && !self.sharded {
-            let expected = "false where the state is not divided (`training.sharded=true`)";
-            return Err(MicrobesError::setting(
-                "training.sharded_checkpoints",
-                &true,
-                expected,
-            ));
-        }
-        if self.fused && !self.recompute {
-            let expected =
-                "true, or `training.fused=false` beside it: fused blocks keep their inputs alone";
-            return Err(MicrobesError::setting(
-                "training.recompute",
-                &false,
-                expected,
-            ));
-        }
+        check_setting(
+            self.clip.is_finite() && self.clip > 0.0,
+            "training.clip",
+            &self.clip,
+            "above 0",
+        )?;
+        check_setting(
+            self.sharded || !self.sharded_checkpoints,
+            "training.sharded_checkpoints",
+            &true,
+            "false where the state is not divided (`training.sharded=true`)",
+        )?;
+        let expected =
+            "true, or `training.fused=false` beside it: fused blocks keep their inputs alone";
+        let fits = self.recompute || !self.fused;
+        check_setting(fits, "training.recompute", &false, expected)?;
         // Half precision needs a loss scale, which nothing here would gain from.
-        if self.precision == Precision::F16 {
-            let expected = "`f32` or `bf16`";
-            return Err(MicrobesError::setting(
-                "training.precision",
-                &"f16",
-                expected,
-            ));
-        }
+        check_setting(
+            self.precision != Precision::F16,
+            "training.precision",
+            &"f16",
+            "`f32` or `bf16`",
+        )?;
         self.schedule(1).map(drop)
     }
 

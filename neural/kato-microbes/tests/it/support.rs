@@ -11,6 +11,7 @@ use kato_microbes::synth::{SynthOptions, Synthetic, synth};
 use kato_microbes::work::Work;
 use kato_microbes::{Microbes, MicrobesSettings, Run};
 use kato_neural::checkpoint::{CheckpointKind, latest};
+use kato_neural::run::RunSettings;
 use kato_unifrac::{Community, ComputeOptions, MatchOptions, Metric, Tree};
 
 pub(crate) type Done = Result<(), Box<dyn Error>>;

@@ -9,18 +9,23 @@ use super::write::UNFINISHED;
 use super::{CheckpointKind, TrainerSnapshot, checkpoints, write_checkpoint};
 use crate::Error;
 
-/// How many checkpoints are kept.
+/// How many checkpoints are kept, and whether training waits for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriterOptions {
     /// How many of the series that a run goes on from, at least 1; 3 by default.
     pub n_kept: usize,
+    /// Whether [`save`](CheckpointWriter::save) returns when the snapshot is on the disk; at once by default.
+    pub waits: bool,
 }
 
 impl Default for WriterOptions {
     fn default() -> Self {
         // One may be damaged, and one may hold a step that went wrong.
-        Self { n_kept: 3 }
+        Self {
+            n_kept: 3,
+            waits: false,
+        }
     }
 }
 
@@ -29,6 +34,13 @@ impl WriterOptions {
     #[must_use]
     pub const fn with_kept(mut self, n_kept: usize) -> Self {
         self.n_kept = n_kept;
+        self
+    }
+
+    /// Returns from [`save`](CheckpointWriter::save) when the snapshot is on the disk, or at once.
+    #[must_use]
+    pub const fn with_waits(mut self, waits: bool) -> Self {
+        self.waits = waits;
         self
     }
 }
@@ -121,11 +133,11 @@ impl CheckpointWriter {
         &self.folder
     }
 
-    /// Hands a snapshot over and returns at once.
+    /// Hands a snapshot over and returns at once, or when it is written where the options say so.
     ///
     /// # Errors
     ///
-    /// The error of an earlier snapshot; the one given is written all the same.
+    /// The error of an earlier snapshot, the one given is written all the same; its own where it waits.
     /// [`Error::WriterGone`] if the thread has ended.
     pub fn save(&self, snapshot: TrainerSnapshot) -> Result<(), Error> {
         self.check()?;
@@ -136,6 +148,10 @@ impl CheckpointWriter {
             queue.statistics.n_replaced += 1;
         }
         self.shared.changed.notify_all();
+        if self.options.waits {
+            drop(queue);
+            return self.flush().map(drop);
+        }
         // The error of a save before: this one is only handed over.
         queue.error.take().map_or(Ok(()), Err)
     }

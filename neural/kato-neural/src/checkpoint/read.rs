@@ -12,7 +12,7 @@ use super::manifest::Body;
 use super::write::{MANIFEST, MOMENTS, WEIGHTS, checksum};
 use crate::optimizer::{Adam, Moments};
 use crate::parameters::{Arrays, assign};
-use crate::{AdamOptions, Error};
+use crate::Error;
 
 /// A checkpoint whose manifest and files were found whole.
 #[derive(Debug, Clone)]
@@ -78,12 +78,6 @@ impl TrainerCheckpoint {
     #[must_use]
     pub const fn notes(&self) -> &serde_json::Value {
         &self.body.notes
-    }
-
-    /// The optimiser's settings.
-    #[must_use]
-    pub const fn adam_options(&self) -> &AdamOptions {
-        &self.body.adam
     }
 
     /// Where it lies.

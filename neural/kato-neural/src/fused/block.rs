@@ -5,8 +5,7 @@ use std::sync::Arc;
 use burn::backend::Flex;
 use burn::tensor::Tensor;
 use kato_kernels::{
-    BlockGradients, BlockInput, BlockOptions, BlockWeights, Draw, Pass as Direction,
-    TransformerStack,
+    BlockGradients, BlockInput, BlockOptions, BlockWeights, Draw, PassKind, TransformerStack,
 };
 
 use super::divided::{DividedBlock, divided};
@@ -79,7 +78,7 @@ impl BlockRun for Run {
     /// The way back packs the weights once more, in its own layout.
     fn forward(&mut self, weights: &[Values], goes_back: bool) -> Values {
         let mut output = vec![0.0; self.shape.iter().product()];
-        let mut lease = self.packed(weights, Direction::Inference);
+        let mut lease = self.packed(weights, PassKind::Inference);
         let (stack, input) = (lease.get(), self.input());
         let n_inputs = stack.n_inputs(&input);
         let mut kept = goes_back.then(|| self.pool.keep(n_inputs)).flatten();
@@ -104,7 +103,7 @@ impl BlockRun for Run {
         let mut buffers: Vec<Vec<f32>> = lengths.map(|n| vec![0.0; n]).collect();
         let blocks = buffers.chunks_exact_mut(N_TENSORS);
         let mut blocks: Vec<_> = blocks.map(gradients).collect();
-        self.packed(weights, Direction::Training)
+        self.packed(weights, PassKind::Training)
             .get()
             .backward(self.input(), slice(&upstream), &mut rows, &mut blocks)
             .expect("the way back of its own pass");
@@ -132,7 +131,7 @@ impl Run {
     }
 
     /// Takes a workspace, and packs the weights into it.
-    fn packed(&self, tensors: &[Values], direction: Direction) -> Lease<TransformerStack> {
+    fn packed(&self, tensors: &[Values], direction: PassKind) -> Lease<TransformerStack> {
         let blocks: Vec<_> = tensors.chunks_exact(N_TENSORS).map(weights).collect();
         let mut lease = self.pool.take(
             |stack| *stack.options() == self.options,
@@ -162,52 +161,12 @@ impl Run {
 
 /// A block's tensors as the kernels take them.
 fn weights(tensors: &[Values]) -> BlockWeights<'_> {
-    let at = |place: usize| slice(&tensors[place]);
-    BlockWeights {
-        norm_1: at(0),
-        norm_1_bias: at(1),
-        qkv: at(2),
-        qkv_bias: at(3),
-        out: at(4),
-        out_bias: at(5),
-        norm_2: at(6),
-        norm_2_bias: at(7),
-        up: at(8),
-        up_bias: at(9),
-        down: at(10),
-        down_bias: at(11),
-    }
+    let tensors: &[Values; N_TENSORS] = tensors.try_into().expect("a block's tensors");
+    BlockWeights::from_tensors(tensors.each_ref().map(slice))
 }
 
 /// Room for their gradients.
 fn gradients(buffers: &mut [Vec<f32>]) -> BlockGradients<'_> {
     let buffers: &mut [Vec<f32>; N_TENSORS] = buffers.try_into().expect("a buffer a tensor");
-    let [
-        norm_1,
-        norm_1_bias,
-        qkv,
-        qkv_bias,
-        out,
-        out_bias,
-        norm_2,
-        norm_2_bias,
-        up,
-        up_bias,
-        down,
-        down_bias,
-    ] = buffers;
-    BlockGradients {
-        norm_1,
-        norm_1_bias,
-        qkv,
-        qkv_bias,
-        out,
-        out_bias,
-        norm_2,
-        norm_2_bias,
-        up,
-        up_bias,
-        down,
-        down_bias,
-    }
+    BlockGradients::from_tensors(buffers.each_mut().map(Vec::as_mut_slice))
 }

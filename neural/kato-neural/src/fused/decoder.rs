@@ -7,8 +7,8 @@ use burn::backend::autodiff::ops::{Backward, OpsKind};
 use burn::backend::{Autodiff, Flex};
 use burn::tensor::Tensor;
 use kato_kernels::{
-    CrossAttentionWeights, DecoderInput, Draw, Memory, Pass as Direction, Projection,
-    RecurrentDecoder, RecurrentOptions, State as Initial,
+    CrossAttentionWeights, DecoderInput, Draw, Memory, PassKind, Projection, RecurrentDecoder,
+    RecurrentStackOptions, State as Initial,
 };
 
 use super::layers::{layer_weights, options, parents};
@@ -89,7 +89,7 @@ pub(crate) fn decode(call: &DecoderCall<'_>, form: Form, pass: &Pass) -> Tensor<
     // Without a graph nothing has to be kept, and the workspace is free at once.
     if form == Form::Plain {
         let all: Vec<Values> = all.map(values).collect();
-        let (output, _) = forward(call, options, &all, truth.as_ref(), Direction::Inference);
+        let (output, _) = forward(call, options, &all, truth.as_ref(), PassKind::Inference);
         return Tensor::from_primitive::<Flex>(output);
     }
     let parents: Vec<Tracked> = all.map(tracked).collect();
@@ -113,10 +113,10 @@ pub(crate) fn decode(call: &DecoderCall<'_>, form: Form, pass: &Pass) -> Tensor<
 /// Runs forward, and returns the output with the workspace that its way back needs.
 fn forward(
     call: &DecoderCall<'_>,
-    options: RecurrentOptions,
+    options: RecurrentStackOptions,
     tensors: &[Values],
     truth: Option<&Values>,
-    direction: Direction,
+    direction: PassKind,
 ) -> (Values, Lease<RecurrentDecoder>) {
     let [_, n_rows, _] = call.state.hidden.dims();
     let [start, hidden, memory, weight, bias] = [0, 1, 2, 3, 4].map(|at| slice(&tensors[at]));
@@ -186,7 +186,7 @@ fn cross_attention<'a>(call: &Attending<'_>, tensors: &'a [Values]) -> CrossAtte
 /// Registers the forward pass with its parents.
 fn node<const N: usize>(
     call: &DecoderCall<'_>,
-    options: RecurrentOptions,
+    options: RecurrentStackOptions,
     parents: Vec<Tracked>,
     truth: Option<&Values>,
 ) -> Tracked {
@@ -196,7 +196,7 @@ fn node<const N: usize>(
     let prepared = DecodeBackward.prepare::<NoCheckpointing>(guards);
     match prepared.compute_bound().stateful() {
         OpsKind::Tracked(prepared) => {
-            let (output, lease) = run(Direction::Training);
+            let (output, lease) = run(PassKind::Training);
             let [_, n_rows, _] = call.state.hidden.dims();
             prepared.finish(
                 State {
@@ -212,6 +212,6 @@ fn node<const N: usize>(
                 output,
             )
         }
-        OpsKind::UnTracked(prepared) => prepared.finish(run(Direction::Inference).0),
+        OpsKind::UnTracked(prepared) => prepared.finish(run(PassKind::Inference).0),
     }
 }

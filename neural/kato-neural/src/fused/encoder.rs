@@ -7,8 +7,8 @@ use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::{Autodiff, Flex};
 use burn::tensor::Tensor;
 use kato_kernels::{
-    Draw, EncoderGradients, EncoderInput, EncoderUpstream, Pass as Direction, RecurrentEncoder,
-    RecurrentOptions,
+    Draw, EncoderGradients, EncoderInput, EncoderUpstream, PassKind, RecurrentEncoder,
+    RecurrentStackOptions,
 };
 
 use super::layers::{
@@ -65,7 +65,7 @@ fn encode<const D: usize>(
             weights: &weights,
             input: &input,
         };
-        return Tensor::from_primitive::<Flex>(run.forward(call, Direction::Inference).0);
+        return Tensor::from_primitive::<Flex>(run.forward(call, PassKind::Inference).0);
     }
     let parents = std::iter::once(tracked(call.input.clone()))
         .chain(weights.map(tracked))
@@ -84,7 +84,7 @@ fn encode<const D: usize>(
 
 /// The numbers of a call.
 struct Run<'a> {
-    options: RecurrentOptions,
+    options: RecurrentStackOptions,
     output: Output,
     weights: &'a [Values],
     input: &'a Values,
@@ -95,7 +95,7 @@ impl Run<'_> {
     fn forward(
         &self,
         call: &EncoderCall<'_>,
-        direction: Direction,
+        direction: PassKind,
     ) -> (Values, Lease<RecurrentEncoder>) {
         let ([n_rows, n_steps, _], options) = (call.input.dims(), self.options);
         let mut lease = call.pool.take(
@@ -149,7 +149,7 @@ struct EncodeBackward;
 /// Registers the forward pass with its parents: the input, then the weights.
 fn node<const N: usize>(
     call: &EncoderCall<'_>,
-    options: RecurrentOptions,
+    options: RecurrentStackOptions,
     output: Output,
     parents: Vec<Tracked>,
 ) -> Tracked {
@@ -166,7 +166,7 @@ fn node<const N: usize>(
     let prepared = EncodeBackward.prepare::<NoCheckpointing>(guards);
     match prepared.compute_bound().stateful() {
         OpsKind::Tracked(prepared) => {
-            let (numbers, lease) = run.forward(call, Direction::Training);
+            let (numbers, lease) = run.forward(call, PassKind::Training);
             let encoder = Held::new(lease);
             prepared.finish(
                 State {
@@ -177,7 +177,7 @@ fn node<const N: usize>(
                 numbers,
             )
         }
-        OpsKind::UnTracked(prepared) => prepared.finish(run.forward(call, Direction::Inference).0),
+        OpsKind::UnTracked(prepared) => prepared.finish(run.forward(call, PassKind::Inference).0),
     }
 }
 

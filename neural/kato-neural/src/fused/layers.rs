@@ -1,7 +1,7 @@
 //! Between a recurrent net's tensors and what the kernels take and give.
 
 use burn::tensor::Tensor;
-use kato_kernels::{Cell as KernelCell, LayerGradients, LayerWeights, RecurrentOptions};
+use kato_kernels::{Cell as KernelCell, LayerGradients, LayerWeights, RecurrentStackOptions};
 
 use super::tensors::{Values, slice};
 use super::{N_LAYERS, precision};
@@ -14,13 +14,13 @@ pub(super) fn options(
     n_in: usize,
     output_dropout: f64,
     pass: &Pass,
-) -> RecurrentOptions {
+) -> RecurrentStackOptions {
     let cell = match net.cell() {
         Cell::Vanilla => KernelCell::Tanh,
         Cell::Gru => KernelCell::Gru,
         Cell::Lstm => KernelCell::Lstm,
     };
-    RecurrentOptions::new(cell, n_in, net.hidden_size())
+    RecurrentStackOptions::new(cell, n_in, net.hidden_size())
         .with_layers(net.layers().len())
         .with_dropout(net.dropout() as f32)
         .with_output_dropout(output_dropout as f32)
@@ -54,7 +54,7 @@ fn flat_weights(layer: &RecurrentLayer) -> [Tensor<1>; 4] {
 }
 
 /// How long the tensors of each layer are.
-fn lengths(options: &RecurrentOptions) -> impl Iterator<Item = [usize; 4]> {
+fn lengths(options: &RecurrentStackOptions) -> impl Iterator<Item = [usize; 4]> {
     let n_hidden = options.n_hidden;
     let n_rows = options.cell.n_gates() * n_hidden;
     let n_inputs = options.n_inputs;
@@ -67,7 +67,7 @@ fn lengths(options: &RecurrentOptions) -> impl Iterator<Item = [usize; 4]> {
 
 /// Parents as the kernels take them.
 pub(super) fn layer_weights<'a>(
-    options: &RecurrentOptions,
+    options: &RecurrentStackOptions,
     weights: &'a [Values],
 ) -> Vec<LayerWeights<'a>> {
     let mut rest = weights.iter().map(slice);
@@ -96,7 +96,7 @@ pub(super) fn layer_weights<'a>(
 }
 
 /// Room for the gradients of a net's weights, four tensors a layer.
-pub(super) fn gradient_buffers(options: &RecurrentOptions) -> Vec<[Vec<f32>; 4]> {
+pub(super) fn gradient_buffers(options: &RecurrentStackOptions) -> Vec<[Vec<f32>; 4]> {
     // New each step: the graph takes them away as tensors.
     let layers = lengths(options).map(|lengths| lengths.map(|n| vec![0.0; n]));
     layers.collect()

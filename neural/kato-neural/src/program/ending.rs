@@ -3,11 +3,10 @@
 use std::error::Error;
 use std::io::ErrorKind;
 use std::num::NonZeroUsize;
-use std::path::Path;
 use std::process::ExitCode;
 
 use super::{CommandFailure, tell};
-use crate::run::{INTERRUPTED, RunEnding};
+use crate::run::INTERRUPTED;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,21 +15,6 @@ pub enum Ended {
     Done,
     /// By Ctrl-C; it told how to go on.
     Interrupted,
-}
-
-impl Ended {
-    /// Returns how a training ended, after telling how an interrupted one goes on.
-    #[must_use]
-    pub fn of_run(ending: RunEnding, n_steps: u64, program: &str, folder: &Path) -> Self {
-        if ending != RunEnding::Interrupted {
-            return Self::Done;
-        }
-        tell(format_args!(
-            "stopped after {n_steps} steps; go on with `{program} resume {}`",
-            folder.display()
-        ));
-        Self::Interrupted
-    }
 }
 
 /// Runs a command on as many threads as were asked for; on those that there are where none were.

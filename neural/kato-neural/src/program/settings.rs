@@ -1,12 +1,13 @@
 //! Settings out of a file and of flags, of which flags count more.
 
 use std::fmt::Display;
+use std::path::Path;
 
 use serde::Serialize;
 use toml::{Table, Value};
 
 use super::CommandFailure;
-use crate::run::{override_setting, parse_value};
+use crate::run::{RunSettings, override_setting, parse_value};
 
 /// A value that a flag gives to a setting.
 pub trait SettingFlag {
@@ -49,6 +50,28 @@ impl SettingFlag for usize {
 #[must_use]
 pub fn setting_flag(value: &Option<impl SettingFlag>) -> Option<Value> {
     value.as_ref().map(SettingFlag::to_value)
+}
+
+/// Returns what a switch gives to its setting where it was given.
+#[must_use]
+pub fn setting_switch(is_given: bool) -> Option<Value> {
+    is_given.then_some(Value::Boolean(true))
+}
+
+/// Returns the settings of a command, over those of a file if there is one, as [`settings_table`] does.
+///
+/// # Errors
+///
+/// As for [`settings_table`], when the file cannot be read, and where there is no such setting.
+pub fn command_settings<S: RunSettings>(
+    file: Option<&Path>,
+    flags: impl IntoIterator<Item = (&'static str, Option<Value>)>,
+    sets: &[String],
+) -> Result<S, CommandFailure> {
+    // Read alone first, so that an error names a line of the file.
+    let file = file.map(S::read).transpose()?;
+    let table = settings_table(file.as_ref(), flags, sets)?;
+    table.try_into().map_err(|error| wrong_setting(&error))
 }
 
 /// Returns a table of settings, over those of a file if there is one: first `flags`, of which those

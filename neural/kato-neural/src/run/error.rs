@@ -1,11 +1,11 @@
-//! What can be wrong with a run's folder.
+//! What can be wrong with a run's folder or its settings.
 
 use std::io;
 use std::path::PathBuf;
 
 use kato_advice::ErrorClass;
 
-/// Why a run's folder cannot be used.
+/// Why a run's folder or its settings cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -57,6 +57,24 @@ pub enum RunError {
         /// What is wrong.
         reason: String,
     },
+    /// A setting has a value that nothing can be done with.
+    #[error("the setting `{name}` is {value}; it has to be {expected}")]
+    Setting {
+        /// Its name, with its table.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// What is possible.
+        expected: &'static str,
+    },
+    /// A file of settings cannot be understood.
+    #[error("`{}` is no file of settings: {reason}; correct it", path.display())]
+    Settings {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with the line.
+        reason: String,
+    },
 }
 
 impl RunError {
@@ -65,7 +83,7 @@ impl RunError {
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::File { source, .. } => ErrorClass::of_io(source.kind()),
-            Self::None { .. } => ErrorClass::Usage,
+            Self::None { .. } | Self::Setting { .. } | Self::Settings { .. } => ErrorClass::Usage,
             Self::Exists { .. } | Self::Newer { .. } | Self::InUse { .. } => ErrorClass::Conflict,
             Self::Damaged { .. } => ErrorClass::Other,
         }
@@ -79,5 +97,32 @@ impl RunError {
             path,
             source,
         }
+    }
+
+    /// Creates the error of an impossible setting.
+    pub fn setting(name: &'static str, value: &impl ToString, expected: &'static str) -> Self {
+        Self::Setting {
+            name,
+            value: value.to_string(),
+            expected,
+        }
+    }
+}
+
+/// Refuses a setting whose value nothing can be done with.
+///
+/// # Errors
+///
+/// [`RunError::Setting`] where it is not possible.
+pub fn check_setting(
+    is_possible: bool,
+    name: &'static str,
+    value: &impl ToString,
+    expected: &'static str,
+) -> Result<(), RunError> {
+    if is_possible {
+        Ok(())
+    } else {
+        Err(RunError::setting(name, value, expected))
     }
 }

@@ -44,6 +44,17 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
+    /// The file of the run's settings.
+    pub const SETTINGS: &str = "settings.toml";
+    /// The folder of what the run learns from.
+    pub const PREPARED: &str = "prepared";
+    /// The folder of its checkpoints.
+    pub const CHECKPOINTS: &str = "checkpoints";
+    /// The file of its epochs.
+    pub const HISTORY: &str = "history.jsonl";
+    /// The file of what came of it.
+    pub const OUTCOME: &str = "outcome.json";
+
     /// Makes the folder of a new run, and locks it.
     ///
     /// # Errors
@@ -135,6 +146,12 @@ impl RunFolder {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns the path of a file in it.
+    #[must_use]
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kato_gradient::stop::{EarlyStopState, Verdict};
+use kato_gradient::stop::{EarlyStopState, StopVerdict};
 
 use super::{StepPlace, StepReport, Task, Trainer};
 use crate::BoxError;
@@ -80,7 +80,7 @@ pub enum Ending {
     /// All epochs were run.
     Complete,
     /// The metric reached its target or stopped to improve.
-    EarlyStop(Verdict),
+    EarlyStop(StopVerdict),
     /// The observer asked for it; the run can go on from its last checkpoint.
     Interrupted,
 }

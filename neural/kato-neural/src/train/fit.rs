@@ -1,14 +1,37 @@
 //! The way through all epochs: batches, steps, judgements, checkpoints, the end.
 
+use std::path::Path;
 use std::time::Instant;
 
-use kato_gradient::stop::{EarlyStop, EarlyStopSettings, EarlyStopState, Verdict};
+use kato_gradient::stop::{EarlyStop, EarlyStopSettings, EarlyStopState, StopVerdict};
 
-use super::{Batches, Ending, FitEvent, FitOptions, FitReport, Observer, StepPlace, Task, Trainer};
+use super::{
+    Batches, Ending, FitEvent, FitOptions, FitReport, Observer, StepPlace, Task, Trainer,
+    TrainerOptions,
+};
 use crate::Error;
-use crate::checkpoint::CheckpointWriter;
+use crate::checkpoint::{CheckpointKind, CheckpointPath, CheckpointWriter, checkpoints, latest};
 
 impl<T: Task> Trainer<T> {
+    /// Goes on from the newest whole checkpoint of a folder, or begins a run where there is none.
+    ///
+    /// # Errors
+    ///
+    /// As for [`new`](Self::new) and [`resume`](Self::resume).
+    pub fn begin_or_resume(
+        task: T,
+        model: T::Model,
+        options: TrainerOptions,
+        folder: &Path,
+    ) -> Result<Self, Error> {
+        let is_step = |place: &CheckpointPath| place.kind == CheckpointKind::Step;
+        if !checkpoints(folder)?.iter().any(is_step) {
+            return Self::new(task, model, options);
+        }
+        let latest = latest(folder, CheckpointKind::Step)?;
+        Self::resume(task, model, options, &latest.checkpoint)
+    }
+
     /// Runs through the epochs from where the run stands, and saves into `writer` as it goes.
     ///
     /// `rate` is the schedule: the same place has the same rate.
@@ -175,7 +198,10 @@ impl<T: Task> Trainer<T> {
             self.early_stop = Some(*stop.state());
             verdict
         });
-        let improved = matches!(verdict, Some(Verdict::Improved | Verdict::ReachedTarget));
+        let improved = matches!(
+            verdict,
+            Some(StopVerdict::Improved | StopVerdict::ReachedTarget)
+        );
         if improved {
             self.save(run, true)?;
         }
@@ -228,19 +254,19 @@ struct Run<'a, O> {
 
 enum Judgement {
     GoOn,
-    Stop(Verdict),
+    Stop(StopVerdict),
     Interrupt,
 }
 
 /// Returns the verdict that a run had already ended with when it was saved.
-fn ended(settings: &EarlyStopSettings, state: &EarlyStopState) -> Option<Verdict> {
+fn ended(settings: &EarlyStopSettings, state: &EarlyStopState) -> Option<StopVerdict> {
     let reached = |best: f64| {
         settings
             .target
             .is_some_and(|target| settings.goal.reaches(best, target))
     };
     if state.best.is_some_and(reached) {
-        return Some(Verdict::ReachedTarget);
+        return Some(StopVerdict::ReachedTarget);
     }
-    (state.n_without >= settings.patience).then_some(Verdict::OutOfPatience)
+    (state.n_without >= settings.patience).then_some(StopVerdict::OutOfPatience)
 }

@@ -2,7 +2,7 @@
 
 use kato_gradient::Goal;
 use kato_gradient::scaler::LossScalerSettings;
-use kato_gradient::stop::{EarlyStopSettings, Verdict};
+use kato_gradient::stop::{EarlyStopSettings, StopVerdict};
 use kato_neural::burn::tensor::Device;
 use kato_neural::checkpoint::{CheckpointKind, CheckpointWriter, WriterOptions, latest};
 use kato_neural::layers::Cell;
@@ -157,7 +157,7 @@ fn a_metric_that_stops_to_improve_ends_the_run() {
         )
     };
     let report = fit().unwrap();
-    assert_eq!(report.ending, Ending::EarlyStop(Verdict::OutOfPatience));
+    assert_eq!(report.ending, Ending::EarlyStop(StopVerdict::OutOfPatience));
     assert_eq!(report.n_steps, 8);
     // Asked again it stays ended, and trains no more.
     assert_eq!(fit().unwrap(), report);

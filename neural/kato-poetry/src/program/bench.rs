@@ -3,6 +3,7 @@
 use std::thread::available_parallelism;
 
 use kato_neural::program::{CommandFailure, Ended, say, say_json, wrong_setting};
+use kato_neural::run::RunSettings;
 use kato_poetry::bench::{
     TrainingSpeed, VectorSpeed, cache_opening_ms, training_speed, vector_speed, with_forcing,
 };

@@ -6,22 +6,13 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use kato_neural::program::exit_codes;
 
 pub(crate) use train::{TextArguments, TrainArguments};
 
-/// What the exit codes mean, for the help.
-const EXIT_CODES: &str = "\
-Exit codes:
-    0  done
-    1  error: mend what it names
-    2  wrong usage
-    5  no room on the disk
-    6  conflict: there is a run already, or another process trains it
-  130  interrupted by Ctrl-C or SIGTERM; `kato-poetry resume` goes on";
-
 /// Trains an autoencoder of poems over word vectors, and asks it.
 #[derive(Debug, Parser)]
-#[command(name = "kato-poetry", version, after_help = EXIT_CODES)]
+#[command(name = "kato-poetry", version, after_help = exit_codes("kato-poetry"))]
 pub(crate) struct Cli {
     /// Threads that compute; the result is the same for any number
     #[arg(long, global = true, value_name = "N")]

@@ -1,8 +1,7 @@
 //! `train --find-rate` and `train --find-batch`: settings that are found by trial.
 
 use kato_gradient::finder::RangeTestSettings;
-use kato_neural::program::{CommandFailure, Ended, say, say_json, tell};
-use kato_neural::run::find_batch;
+use kato_neural::program::{CommandFailure, Ended, say, say_json, say_largest_batch};
 use kato_poetry::run::find_rate;
 use kato_poetry::{Corpus, Settings};
 
@@ -49,14 +48,9 @@ pub(crate) fn batch(
     settings: &Settings,
     arguments: &TrainArguments,
 ) -> Result<Ended, CommandFailure> {
-    let wanted = settings.training.batch;
-    let found = find_batch(wanted, MAX_SIZE, arguments.memory_mib, &mut |line| {
-        tell(line)
-    })?;
-    if arguments.output.json {
-        say_json(&found)?;
-    } else {
-        say(found.to_text("chunks of the greatest length", wanted))?;
-    }
-    Ok(Ended::Done)
+    let (items, sizes) = (
+        "chunks of the greatest length",
+        (settings.training.batch, MAX_SIZE),
+    );
+    say_largest_batch(items, sizes, arguments.memory_mib, arguments.output.json)
 }

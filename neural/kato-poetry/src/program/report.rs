@@ -1,24 +1,11 @@
 //! The page of a run: how loss, cosine, rate, gradients and the bottleneck went.
 
-use std::path::Path;
-
-use kato_neural::program::{CommandFailure, EpochPictures};
-use kato_neural::run::write_text;
-use kato_poetry::Run;
+use kato_neural::program::EpochPictures;
 use kato_poetry::run::{EpochRecord, PoetryOutcome};
 use kato_report::{Axis, Page};
 
-/// Name of the page in the run's folder.
-pub(crate) const NAME: &str = "report.html";
-
-/// Writes the page of a run into its folder.
-pub(crate) fn write(folder: &Path, outcome: &PoetryOutcome) -> Result<(), CommandFailure> {
-    let page = page(&Run::read_history(folder)?, outcome);
-    Ok(write_text(&folder.join(NAME), &page)?)
-}
-
 /// Returns the page.
-fn page(history: &[EpochRecord], outcome: &PoetryOutcome) -> String {
+pub(crate) fn page(history: &[EpochRecord], outcome: &PoetryOutcome) -> Page {
     let mut page = Page::new("A poetry autoencoder");
     if let Some(best) = &outcome.best {
         page.tiles([
@@ -64,5 +51,5 @@ fn page(history: &[EpochRecord], outcome: &PoetryOutcome) -> String {
             Some(epoch.chunks_per_s)
         });
     page.pictures(pictures.into_pictures());
-    page.into_html()
+    page
 }

@@ -1,6 +1,6 @@
 //! Settings out of a file and of flags, of which flags count more.
 
-use kato_neural::program::{CommandFailure, setting_flag, settings_table, wrong_setting};
+use kato_neural::program::{CommandFailure, command_settings, setting_flag, setting_switch};
 use kato_poetry::Settings;
 use toml::{Table, Value};
 
@@ -8,13 +8,11 @@ use super::cli::TrainArguments;
 
 /// Returns the settings of a training.
 pub(crate) fn settings_of(arguments: &TrainArguments) -> Result<Settings, CommandFailure> {
-    // Read alone first, so that an error names a line of the file.
-    let file = arguments.settings.as_deref().map(Settings::read);
     let forcing = arguments.forcing.map(|ratio| constant("ratio", ratio));
     let rate = arguments.constant_rate.map(|rate| constant("rate", rate));
     let flags = [
         ("text.unit", setting_flag(&arguments.text.unit)),
-        ("text.titles", given(arguments.text.titles)),
+        ("text.titles", setting_switch(arguments.text.titles)),
         ("vectors.file", setting_flag(&arguments.vectors)),
         ("vectors.dims", setting_flag(&arguments.dims)),
         ("model.cell", setting_flag(&arguments.cell)),
@@ -38,15 +36,10 @@ pub(crate) fn settings_of(arguments: &TrainArguments) -> Result<Settings, Comman
         ("loss.bottleneck_l2", setting_flag(&arguments.penalty)),
         ("training.seed", setting_flag(&arguments.seed)),
     ];
-    let table = settings_table(file.transpose()?.as_ref(), flags, &arguments.sets)?;
-    let settings: Settings = table.try_into().map_err(|error| wrong_setting(&error))?;
+    let file = arguments.settings.as_deref();
+    let settings: Settings = command_settings(file, flags, &arguments.sets)?;
     settings.check()?;
     Ok(settings)
-}
-
-/// Returns what a switch gives to its setting where it was given.
-pub(crate) fn given(switch: bool) -> Option<Value> {
-    switch.then_some(Value::Boolean(true))
 }
 
 /// Returns a table of a kind `constant` with its one number.

@@ -3,13 +3,14 @@
 use std::io::Read;
 use std::path::Path;
 
-use kato_neural::program::{CommandFailure, setting_flag, settings_table, wrong_setting};
+use kato_neural::program::{
+    CommandFailure, setting_flag, setting_switch, settings_table, wrong_setting,
+};
 use kato_neural::run::RunError;
 use kato_poetry::Poem;
 use kato_poetry::poems::{TextOptions, poems_of_text, read_poems};
 
 use super::cli::TextArguments;
-use super::settings::given;
 
 /// Returns how texts become poems: as in the run, unless flags say otherwise.
 pub(crate) fn text_options(
@@ -18,7 +19,7 @@ pub(crate) fn text_options(
 ) -> Result<TextOptions, CommandFailure> {
     let flags = [
         ("unit", setting_flag(&arguments.unit)),
-        ("titles", given(arguments.titles)),
+        ("titles", setting_switch(arguments.titles)),
     ];
     let table = settings_table(Some(run), flags, &[])?;
     table.try_into().map_err(|error| wrong_setting(&error))

@@ -1,10 +1,11 @@
 //! `train` and `resume`.
 
 use std::mem::discriminant;
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use kato_neural::program::{CommandFailure, Ended, TrainingBar, say, say_cost, say_json, tell};
+use kato_neural::program::{
+    CommandFailure, Ended, EndedTraining, TrainingBar, say, say_cost, say_json, tell,
+};
 use kato_poetry::poems::read_poems;
 use kato_poetry::run::{EpochRecord, PoetryEvent, PoetryOutcome, measure};
 use kato_poetry::{Corpus, Run, Settings};
@@ -67,14 +68,15 @@ fn go(mut run: Run, stop: &AtomicBool, is_json: bool) -> Result<Ended, CommandFa
     });
     progress.finish();
     let outcome = outcome?;
-    report::write(&folder, &outcome)?;
-    if is_json {
-        say_json(&outcome)?;
-    } else {
-        say_outcome(&folder, &outcome)?;
-    }
-    let (ending, n_steps) = (outcome.ending, outcome.n_steps);
-    Ok(Ended::of_run(ending, n_steps, "kato-poetry", &folder))
+    let page = report::page(&Run::read_history(&folder)?, &outcome);
+    let ended = EndedTraining {
+        program: "kato-poetry",
+        folder: &folder,
+        ending: outcome.ending,
+        n_steps: outcome.n_steps,
+        n_epochs: outcome.n_epochs,
+    };
+    ended.conclude(page, &outcome, is_json, || say_figures(&outcome))
 }
 
 /// Returns an epoch in a line.
@@ -126,12 +128,8 @@ fn dry_run(settings: &Settings, corpus: &Corpus, is_json: bool) -> Result<Ended,
     Ok(Ended::Done)
 }
 
-/// Prints what came of a run.
-fn say_outcome(folder: &Path, outcome: &PoetryOutcome) -> Result<(), CommandFailure> {
-    say(format_args!(
-        "{}: {} epochs, {} steps",
-        outcome.ending, outcome.n_epochs, outcome.n_steps
-    ))?;
+/// Prints the figures of what came of a run.
+fn say_figures(outcome: &PoetryOutcome) -> Result<(), CommandFailure> {
     if let Some(best) = &outcome.best {
         say(format_args!(
             "best epoch {}: validation cosine {:.4} (the mean vector alone: {:.4}), loss {:.4}",
@@ -149,8 +147,5 @@ fn say_outcome(folder: &Path, outcome: &PoetryOutcome) -> Result<(), CommandFail
             test.n_tokens
         ))?;
     }
-    say(format_args!(
-        "the page is {}",
-        folder.join(report::NAME).display()
-    ))
+    Ok(())
 }

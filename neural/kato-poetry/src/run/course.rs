@@ -70,12 +70,7 @@ fn first_losses(
     let n_batches = plan.n_batches() as f64;
     let mut losses = Vec::new();
     for (index, items) in plan.iter().enumerate().take(n_losses) {
-        let batch = batches.make(0, index as u64, items);
-        let batch = batch.map_err(|source| kato_neural::Error::Batch {
-            epoch: 0,
-            batch: index as u64,
-            source,
-        })?;
+        let batch = batches.of_epoch(0, index as u64, items);
         let rate = settings.training.at(index as f64 / n_batches).rate;
         losses.push(trainer.step(rate, &[batch])?.loss as f32);
     }

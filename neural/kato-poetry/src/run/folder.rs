@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use kato_neural::run::{RunFolder, read_json};
+use kato_neural::run::{RunFolder, RunSettings, read_json};
 
 use super::Run;
 use crate::corpus::split_of;
@@ -15,17 +15,8 @@ pub(super) const PROGRAM: &str = "kato-poetry";
 /// Version of the folder's layout.
 pub(super) const LAYOUT: u32 = 1;
 
-/// Files of a run's folder, by name.
-pub(crate) struct Files;
-
-impl Files {
-    pub(crate) const SETTINGS: &str = "settings.toml";
-    pub(crate) const POEMS: &str = "poems.json";
-    pub(crate) const PREPARED: &str = "prepared";
-    pub(crate) const CHECKPOINTS: &str = "checkpoints";
-    pub(crate) const HISTORY: &str = "history.jsonl";
-    pub(crate) const OUTCOME: &str = "outcome.json";
-}
+/// The file of a run's poems.
+pub(super) const POEMS: &str = "poems.json";
 
 /// Checks that a folder holds a run of a layout that is known.
 pub(crate) fn check_mark(folder: &Path) -> Result<(), PoetryError> {
@@ -40,7 +31,7 @@ impl Run {
     /// When there is no run, or the file is damaged.
     pub fn poems(folder: &Path) -> Result<Vec<Poem>, PoetryError> {
         check_mark(folder)?;
-        Ok(read_json(&folder.join(Files::POEMS))?)
+        Ok(read_json(&folder.join(POEMS))?)
     }
 
     /// Reads the poems that the run in a folder holds back for its test; those for validation where
@@ -51,7 +42,7 @@ impl Run {
     /// When there is no run, or a file is damaged.
     pub fn test_poems(folder: &Path) -> Result<Vec<Poem>, PoetryError> {
         let poems = Self::poems(folder)?;
-        let settings = Settings::read(&folder.join(Files::SETTINGS))?;
+        let settings = Settings::read(&folder.join(RunFolder::SETTINGS))?;
         let split = split_of(&poems, &settings.corpus());
         let part = if split.test.is_empty() {
             split.validation

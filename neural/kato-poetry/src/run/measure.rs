@@ -54,12 +54,7 @@ pub fn measure(settings: &Settings, corpus: &Corpus) -> Result<PoetryCost, Poetr
         // A short epoch is begun again: it is its steps' size that counts.
         let index = u64::from(index) % n_batches;
         let items = plan.batch(index as usize).unwrap_or_default();
-        let batch = batches.make(0, index, items);
-        let batch = batch.map_err(|source| kato_neural::Error::Batch {
-            epoch: 0,
-            batch: index,
-            source,
-        })?;
+        let batch = batches.of_epoch(0, index, items);
         trainer.step(rate, &[batch])?;
     }
     let step_s = begun.elapsed().as_secs_f64() / f64::from(N_MEASURED) * training.accumulate as f64;

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use kato_neural::burn::tensor::Device;
-use kato_neural::run::{EpochHistory, RunEnding, read_json, write_json};
+use kato_neural::run::{EpochHistory, RunEnding, RunFolder, read_json, write_json};
 use serde::{Deserialize, Serialize};
 
-use super::{EpochRecord, Files, Run};
+use super::{EpochRecord, Run};
 use crate::error::PoetryError;
 use crate::metrics::{Judgement, baseline_cosine};
 use crate::trained::Trained;
@@ -40,7 +40,7 @@ impl Run {
     /// When it was never trained to an end or an interruption, or the file is damaged.
     pub fn read_outcome(folder: &Path) -> Result<PoetryOutcome, PoetryError> {
         super::check_mark(folder)?;
-        Ok(read_json(&folder.join(Files::OUTCOME))?)
+        Ok(read_json(&folder.join(RunFolder::OUTCOME))?)
     }
 
     /// Reads the epochs of the run in a folder.
@@ -50,7 +50,7 @@ impl Run {
     /// When there is no run, or the file is damaged.
     pub fn read_history(folder: &Path) -> Result<Vec<EpochRecord>, PoetryError> {
         super::check_mark(folder)?;
-        Ok(EpochHistory::read(&folder.join(Files::HISTORY))?)
+        Ok(EpochHistory::read(&folder.join(RunFolder::HISTORY))?)
     }
 
     /// Judges the best model once more, on the test chunks, and writes down what came of the run.
@@ -83,7 +83,7 @@ impl Run {
             test,
             baseline_cosine: baseline_cosine(&corpus.train, &corpus.validation, &corpus.vectors),
         };
-        write_json(&self.path(Files::OUTCOME), &outcome)?;
+        write_json(&self.folder.file(RunFolder::OUTCOME), &outcome)?;
         Ok(outcome)
     }
 }

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use kato_neural::burn::tensor::Device;
-use kato_neural::run::read_json;
+use kato_neural::run::{RunFolder, RunSettings, read_json};
 use kato_neural::train::TrainerOptions;
 use kato_neural::{AdamOptions, Decay};
 
-use super::{Files, check_mark};
+use super::check_mark;
+use super::folder::POEMS;
 use crate::artifacts::read_words;
 use crate::corpus::Corpus;
 use crate::error::PoetryError;
@@ -19,10 +20,10 @@ use crate::training::Reconstruction;
 /// Reads settings and corpus of the run in a folder.
 pub(super) fn corpus_of(folder: &Path) -> Result<(Settings, Corpus), PoetryError> {
     check_mark(folder)?;
-    let settings = Settings::read(&folder.join(Files::SETTINGS))?;
-    let poems: Vec<Poem> = read_json(&folder.join(Files::POEMS))?;
-    let (vocabulary, vectors) = read_words(&folder.join(Files::PREPARED))?;
-    let report = read_json(&folder.join(Files::PREPARED).join("report.json"))?;
+    let settings = Settings::read(&folder.join(RunFolder::SETTINGS))?;
+    let poems: Vec<Poem> = read_json(&folder.join(POEMS))?;
+    let (vocabulary, vectors) = read_words(&folder.join(RunFolder::PREPARED))?;
+    let report = read_json(&folder.join(RunFolder::PREPARED).join("report.json"))?;
     let corpus = Corpus::from_words(poems, vocabulary, vectors, report, &settings.corpus());
     Ok((settings, corpus))
 }

@@ -34,12 +34,7 @@ pub fn find_rate(
         place += 1;
         let plan = batches.plan(epoch);
         let items = plan.batch(index as usize).unwrap_or_default();
-        let batch = batches.make(epoch, index, items);
-        let batch = batch.map_err(|source| kato_neural::Error::Batch {
-            epoch,
-            batch: index,
-            source,
-        })?;
+        let batch = batches.of_epoch(epoch, index, items);
         match trainer.step(rate, &[batch]) {
             Ok(report) => Ok(report.loss),
             // What a rate that is far too high does.

@@ -1,5 +1,6 @@
 //! What training makes small.
 
+use kato_neural::run::check_setting;
 use serde::{Deserialize, Serialize};
 
 use crate::error::PoetryError;
@@ -87,49 +88,38 @@ impl LossOptions {
     /// When one of them is out of its range.
     pub fn check(&self) -> Result<(), PoetryError> {
         let is_weight = |value: f64| value.is_finite() && value >= 0.0;
-        if !(0.0..=1.0).contains(&self.mse_share) {
-            let expected = "from 0 to 1";
-            return Err(PoetryError::setting(
-                "loss.mse_share",
-                &self.mse_share,
-                expected,
-            ));
-        }
-        if !(0.0..1.0).contains(&self.smoothing) {
-            let expected = "at least 0 and below 1";
-            return Err(PoetryError::setting(
-                "loss.smoothing",
-                &self.smoothing,
-                expected,
-            ));
-        }
+        check_setting(
+            (0.0..=1.0).contains(&self.mse_share),
+            "loss.mse_share",
+            &self.mse_share,
+            "from 0 to 1",
+        )?;
+        check_setting(
+            (0.0..1.0).contains(&self.smoothing),
+            "loss.smoothing",
+            &self.smoothing,
+            "at least 0 and below 1",
+        )?;
         let is_positive = |value: f64| value.is_finite() && value > 0.0;
-        if let Some(temperature) = self.temperature.filter(|value| !is_positive(*value)) {
-            let expected = "above 0";
-            return Err(PoetryError::setting(
-                "loss.temperature",
-                &temperature,
-                expected,
-            ));
+        if let Some(temperature) = self.temperature {
+            let is_fine = is_positive(temperature);
+            check_setting(is_fine, "loss.temperature", &temperature, "above 0")?;
         }
-        let weights = [
+        for (name, weight) in [
             ("loss.token_weight", self.token_weight),
             ("loss.cosine_weight", self.cosine_weight),
             ("loss.bottleneck_l2", self.bottleneck_l2),
             ("loss.code_norm", self.code_norm),
             ("loss.code_entropy", self.code_entropy),
-        ];
-        if let Some((name, weight)) = weights.iter().find(|(_, weight)| !is_weight(*weight)) {
-            return Err(PoetryError::setting(name, weight, "0 or more"));
+        ] {
+            check_setting(is_weight(weight), name, &weight, "0 or more")?;
         }
-        if !is_positive(self.token_weight + self.cosine_weight) {
-            let expected = "above 0, as `loss.cosine_weight` is 0";
-            return Err(PoetryError::setting(
-                "loss.token_weight",
-                &self.token_weight,
-                expected,
-            ));
-        }
+        check_setting(
+            is_positive(self.token_weight + self.cosine_weight),
+            "loss.token_weight",
+            &self.token_weight,
+            "above 0, as `loss.cosine_weight` is 0",
+        )?;
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! The shape of the model.
 
 use kato_neural::layers::Cell;
+use kato_neural::run::check_setting;
 use serde::{Deserialize, Serialize};
 
 use crate::error::PoetryError;
@@ -75,22 +76,20 @@ impl ModelOptions {
             ),
         ];
         for (name, size, most, expected) in sizes {
-            if !(1..=most).contains(&size) {
-                return Err(PoetryError::setting(name, &size, expected));
-            }
+            check_setting((1..=most).contains(&size), name, &size, expected)?;
         }
-        if self.attends() && (self.heads == 0 || !self.hidden.is_multiple_of(self.heads)) {
-            let expected = "a number that divides `model.hidden`";
-            return Err(PoetryError::setting("model.heads", &self.heads, expected));
-        }
-        if !(0.0..1.0).contains(&self.dropout) {
-            let expected = "at least 0 and below 1";
-            return Err(PoetryError::setting(
-                "model.dropout",
-                &self.dropout,
-                expected,
-            ));
-        }
+        check_setting(
+            !self.attends() || (self.heads > 0 && self.hidden.is_multiple_of(self.heads)),
+            "model.heads",
+            &self.heads,
+            "a number that divides `model.hidden`",
+        )?;
+        check_setting(
+            (0.0..1.0).contains(&self.dropout),
+            "model.dropout",
+            &self.dropout,
+            "at least 0 and below 1",
+        )?;
         Ok(())
     }
 

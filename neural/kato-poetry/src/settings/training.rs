@@ -4,6 +4,7 @@ use kato_gradient::curriculum::Curriculum;
 use kato_gradient::forcing::{Forcing, ForcingSettings};
 use kato_gradient::schedule::{CosineRestarts, Schedule};
 use kato_neural::Precision;
+use kato_neural::run::check_setting;
 use serde::{Deserialize, Serialize};
 
 use crate::error::PoetryError;
@@ -148,9 +149,7 @@ impl PoetryTrainingOptions {
             ("training.prefetch", self.prefetch as u64),
         ];
         for (name, value) in at_least_one {
-            if value == 0 {
-                return Err(PoetryError::setting(name, &value, "at least 1"));
-            }
+            check_setting(value > 0, name, &value, "at least 1")?;
         }
         let not_negative = [
             ("training.weight_decay", self.weight_decay),
@@ -158,26 +157,21 @@ impl PoetryTrainingOptions {
             ("training.clip", self.clip),
         ];
         for (name, value) in not_negative {
-            if !(value.is_finite() && value >= 0.0) {
-                return Err(PoetryError::setting(name, &value, "0 or more"));
-            }
+            check_setting(value.is_finite() && value >= 0.0, name, &value, "0 or more")?;
         }
-        if self.workers > MAX_WORKERS {
-            let expected = "at most 64";
-            return Err(PoetryError::setting(
-                "training.workers",
-                &self.workers,
-                expected,
-            ));
-        }
+        check_setting(
+            self.workers <= MAX_WORKERS,
+            "training.workers",
+            &self.workers,
+            "at most 64",
+        )?;
         // Half precision needs a loss scale, which nothing here would gain from.
-        if self.precision == Precision::F16 {
-            return Err(PoetryError::setting(
-                "training.precision",
-                &"f16",
-                "`f32` or `bf16`",
-            ));
-        }
+        check_setting(
+            self.precision != Precision::F16,
+            "training.precision",
+            &"f16",
+            "`f32` or `bf16`",
+        )?;
         Ok(())
     }
 

@@ -65,6 +65,11 @@ impl<'a> ChunkBatches<'a> {
         self.batch(0.0, &items)
     }
 
+    /// Makes a batch of an epoch.
+    pub(crate) fn of_epoch(&self, epoch: u64, index: u64, items: &[usize]) -> TrainingBatch {
+        self.batch(epoch as f64 + index as f64 / self.n_batches() as f64, items)
+    }
+
     /// Makes a batch for a position in the training, in epochs.
     fn batch(&self, position: f64, items: &[usize]) -> TrainingBatch {
         let step = self.options.at(position);
@@ -88,7 +93,6 @@ impl BatchSource for ChunkBatches<'_> {
     }
 
     fn make(&self, epoch: u64, index: u64, items: &[usize]) -> Result<TrainingBatch, BoxError> {
-        let position = epoch as f64 + index as f64 / self.n_batches() as f64;
-        Ok(self.batch(position, items))
+        Ok(self.of_epoch(epoch, index, items))
     }
 }

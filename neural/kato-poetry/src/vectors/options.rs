@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use kato_neural::run::check_setting;
 use serde::{Deserialize, Serialize};
 
 use super::cooccurrence::MAX_WINDOW;
@@ -66,28 +67,24 @@ impl VectorOptions {
     ///
     /// When one of them is out of its range.
     pub fn check(&self) -> Result<(), PoetryError> {
-        if !(1..=2000).contains(&self.dims) {
-            return Err(PoetryError::setting(
-                "vectors.dims",
-                &self.dims,
-                "from 1 to 2,000",
-            ));
-        }
-        if !(1..=MAX_WINDOW).contains(&self.window) {
-            return Err(PoetryError::setting(
-                "vectors.window",
-                &self.window,
-                "from 1 to 10 words",
-            ));
-        }
-        if !(0.0..=1.0).contains(&self.max_unknown_share) {
-            let share = self.max_unknown_share;
-            return Err(PoetryError::setting(
-                "vectors.max_unknown_share",
-                &share,
-                "from 0 to 1",
-            ));
-        }
+        check_setting(
+            (1..=2000).contains(&self.dims),
+            "vectors.dims",
+            &self.dims,
+            "from 1 to 2,000",
+        )?;
+        check_setting(
+            (1..=MAX_WINDOW).contains(&self.window),
+            "vectors.window",
+            &self.window,
+            "from 1 to 10 words",
+        )?;
+        check_setting(
+            (0.0..=1.0).contains(&self.max_unknown_share),
+            "vectors.max_unknown_share",
+            &self.max_unknown_share,
+            "from 0 to 1",
+        )?;
         Ok(())
     }
 

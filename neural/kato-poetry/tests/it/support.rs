@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kato_neural::checkpoint::{CheckpointKind, latest};
+use kato_neural::run::RunSettings;
 use kato_poetry::poems::{PoemUnit, TextOptions, read_poems};
 use kato_poetry::run::{EpochRecord, PoetryEvent, PoetryOutcome};
 use kato_poetry::{Corpus, Poem, Run, Settings};

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::super::attend::{CrossGradients, Memory};
-use super::super::options::Pass;
+use super::super::options::PassKind;
 use super::super::plan::{n_units, unit};
 use super::super::stack::{OUTPUT_PLACE, add};
 use super::{DecoderGradients, RecurrentDecoder, Shape};
@@ -194,7 +194,7 @@ impl RecurrentDecoder {
             call: "backward",
             before: "forward",
         })?;
-        if self.packed != Some(Pass::Training) {
+        if self.packed != Some(PassKind::Training) {
             return Err(Error::Order {
                 call: "backward",
                 before: "pack for training",
@@ -210,7 +210,7 @@ impl RecurrentDecoder {
         let packed = self
             .attend
             .as_ref()
-            .is_none_or(|attend| attend.pass == Pass::Training);
+            .is_none_or(|attend| attend.pass == PassKind::Training);
         if memory.is_some() && !packed {
             return Err(Error::Order {
                 call: "backward",

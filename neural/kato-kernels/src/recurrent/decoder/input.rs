@@ -2,7 +2,7 @@
 
 use super::super::attend::Memory;
 use super::super::layer::LayerGradients;
-use super::super::options::{RecurrentOptions, State, StateGradients};
+use super::super::options::{RecurrentStackOptions, State, StateGradients};
 use crate::dropout::Draw;
 use crate::error::{Error, check};
 
@@ -85,7 +85,7 @@ impl<'a> DecoderInput<'a> {
     }
 
     /// Checks the batch.
-    pub(super) fn check(&self, options: &RecurrentOptions) -> Result<(), Error> {
+    pub(super) fn check(&self, options: &RecurrentStackOptions) -> Result<(), Error> {
         check("start", "inputs", self.start.len(), options.n_inputs)?;
         self.initial.check(options, self.batch)?;
         if let Some(memory) = &self.memory {

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::super::options::Pass;
+use super::super::options::PassKind;
 use super::{EncoderGradients, EncoderUpstream, RecurrentEncoder, Shape};
 use crate::error::{Error, check};
 use crate::rows::grow;
@@ -81,7 +81,7 @@ impl RecurrentEncoder {
                 before: "forward",
             });
         }
-        if self.packed != Some(Pass::Training) {
+        if self.packed != Some(PassKind::Training) {
             return Err(Error::Order {
                 call: "backward",
                 before: "pack for training",

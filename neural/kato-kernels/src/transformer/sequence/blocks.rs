@@ -4,7 +4,7 @@ use super::super::options::BlockOptions;
 use super::super::weights::{PackedBlock, lengths};
 use super::backward::branches;
 use super::{Place, Shared, Tape};
-use crate::recurrent::Pass;
+use crate::recurrent::PassKind;
 use crate::rows::grow;
 
 /// Buffers of one thread.
@@ -45,7 +45,7 @@ impl Work {
             let place = place.of_block(number);
             // A block's input is not read any more when its outputs are written.
             let x = if number == 0 { x } else { &*y };
-            shared.forward(tape, options, packed, place, x, Pass::Inference);
+            shared.forward(tape, options, packed, place, x, PassKind::Inference);
             shared.finish(tape, options, packed, place, y);
             // A sequence without rows has none above either.
             if number + 1 < blocks.len() && !y.is_empty() {
@@ -82,7 +82,7 @@ impl Work {
             let x = below.last().map_or(x, |input| &input[..n]);
             let (tape, place) = (&mut tapes[number], place.of_block(number));
             // The way back finds it all in the cache.
-            shared.forward(tape, options, packed, place, x, Pass::Training);
+            shared.forward(tape, options, packed, place, x, PassKind::Training);
             // What the last block gives is not asked for.
             if number + 1 < blocks.len() {
                 shared.finish(tape, options, packed, place, &mut above[0][..n]);
@@ -99,7 +99,7 @@ impl Work {
             };
             let tape = &mut tapes[if kept.is_empty() { number } else { 0 }];
             if !kept.is_empty() {
-                shared.forward(tape, options, packed, place, x, Pass::Training);
+                shared.forward(tape, options, packed, place, x, PassKind::Training);
             }
             let [attention, net] = branches(options, sums, first);
             // From above the gradient comes to where it goes on from.

@@ -4,7 +4,7 @@ use super::super::matrix::Matrix;
 use super::super::options::BlockOptions;
 use super::kept_of;
 use crate::activation;
-use crate::recurrent::Pass;
+use crate::recurrent::PassKind;
 use crate::rows::{Buffer, grow};
 use crate::simd;
 
@@ -44,12 +44,12 @@ impl Tape {
     }
 
     /// Applies the net's activation.
-    pub(super) fn activate(&mut self, options: &BlockOptions, n: usize, pass: Pass) {
+    pub(super) fn activate(&mut self, options: &BlockOptions, n: usize, pass: PassKind) {
         // What lies between rows goes along: that is cheaper than to stop at each end.
         let length = n * self.up.stride;
         let x = &mut self.up.values[..length];
         let y = &mut self.active.values[..length];
-        if pass == Pass::Training {
+        if pass == PassKind::Training {
             simd::run(options.instructions, activation::GeluBoth { x, y });
         } else {
             simd::run(options.instructions, activation::Gelu { x, y });
