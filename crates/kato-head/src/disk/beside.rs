@@ -9,7 +9,8 @@ use kato_store::EmbeddedStore;
 use kato_store::scratch::ScratchDir;
 use kato_store::visit::{OrderedNode, OrderedVisitor, StoredContent, VisitedPattern};
 
-use super::build::{Shown, build_locked};
+use super::anew::Shown;
+use super::build::build_locked;
 use super::chain::find_parts;
 use super::counting::Counter;
 use super::files::{content_dir, content_of, counts_dir};
