@@ -132,8 +132,12 @@ pub(crate) fn keep_head(
 /// was built, for machines. That it could not is said, and no reason to fail: who asks first tries again.
 pub(crate) fn after(kb: &Path) -> Option<Value> {
     // What cannot be opened now will be told to who asks it.
-    let store = EmbeddedStore::open_read_only(kb).ok()?;
-    match keep(&store, IndexPolicy::Auto, BuildOptions::default()) {
+    after_change(&EmbeddedStore::open_read_only(kb).ok()?)
+}
+
+/// Writes the index of a store that a command has changed, as [`after`] does.
+pub(crate) fn after_change(store: &EmbeddedStore) -> Option<Value> {
+    match keep(store, IndexPolicy::Auto, BuildOptions::default()) {
         Ok(report) => Some(to_json(&report?)),
         Err(error) => {
             warn("the index was", error);
