@@ -11,8 +11,8 @@ use kato_store::EmbeddedStore;
 
 /// What a knowledge base is asked with, its index and the counts of its head, on the way to the disk.
 ///
-/// Where both are written of all that it holds, its patterns are read once for both, and each has half of the memory
-/// for sorting meanwhile. The files are the same to the byte as those of
+/// Where both are written of all that it holds, its patterns are read once for both, and the counts take a quarter of
+/// the memory for sorting meanwhile, the index the rest. The files are the same to the byte as those of
 /// [`index::build`](kato_prediction::disk::build()) and [`head::disk::build`](kato_head::disk::build).
 ///
 /// ```
@@ -69,12 +69,13 @@ impl<'a> Preparation<'a> {
         };
         let mut counting = None;
         if is_index_due && are_counts_due {
-            let half = counts.clone().with_sort_bytes(counts.sort_bytes / 2);
+            // In less memory an index is made in more rounds through the patterns, and counts of more runs.
+            let part = counts.clone().with_sort_bytes(counts.sort_bytes / 4);
             // Why it cannot be begun is told when the counts are written.
-            counting = Counting::begin(store, &half).ok().flatten();
+            counting = Counting::begin(store, &part).ok().flatten();
         }
         if counting.is_some() {
-            index.sort_bytes /= 2;
+            index.sort_bytes -= index.sort_bytes / 4;
         }
         Self {
             store,
