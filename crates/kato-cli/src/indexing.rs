@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+use kato::Preparation;
 use kato::head::disk::{self as head, CountsError};
 use kato_prediction::Cancel;
 use kato_prediction::disk::{
@@ -37,17 +38,39 @@ pub(crate) fn keep(
         kato_prediction::disk::keep_deleted(store);
         return Ok(None);
     }
-    let progress = BuildProgress::default();
-    let options = options.with_progress(progress.clone());
+    showing(&options.progress, || {
+        kato_prediction::disk::build(store, &options).map(Some)
+    })
+}
+
+/// Writes the index of what is prepared, where it is due, and shows how far it is.
+///
+/// # Errors
+///
+/// As [`keep`].
+pub(crate) fn keep_prepared(
+    preparation: &mut Preparation<'_>,
+) -> Result<Option<BuildReport>, IndexFileError> {
+    match preparation.index_options() {
+        Some(options) => {
+            let progress = options.progress.clone();
+            showing(&progress, || preparation.write_index())
+        }
+        None => preparation.write_index(),
+    }
+}
+
+/// Shows how far it is while an index is written.
+fn showing<T>(progress: &BuildProgress, write: impl FnOnce() -> T) -> T {
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
-        let shown = scope.spawn(|| show(&progress, &is_done));
+        let shown = scope.spawn(|| show(progress, &is_done));
         // Also when writing panics: the scope waits for the other thread.
         let done = SetAtEnd(&is_done);
-        let built = kato_prediction::disk::build(store, &options);
+        let written = write();
         drop(done);
         shown.thread().unpark();
-        built.map(Some)
+        written
     })
 }
 
@@ -88,28 +111,18 @@ pub(crate) fn head_options(sort_bytes: usize, cancel: Cancel) -> head::CountsOpt
         .with_cancel(move || cancel.check().is_err())
 }
 
-/// Writes the counts of the head where the policy wants it: what is due, everything, or nothing. Standard error
-/// says so where it takes its time.
+/// Writes the counts of the head of what is prepared, where they are due. Standard error says so where it takes its
+/// time.
 ///
 /// # Errors
 ///
 /// When they cannot be written; the store is as before.
 pub(crate) fn keep_head(
-    store: &EmbeddedStore,
-    policy: IndexPolicy,
-    options: &head::CountsOptions,
+    preparation: Preparation<'_>,
 ) -> Result<Option<WrittenCounts>, CountsError> {
-    let is_wanted = match policy {
-        IndexPolicy::Never => false,
-        IndexPolicy::Require => true,
-        _ => head::is_due(store),
-    };
-    if !is_wanted {
-        return Ok(None);
-    }
     let line = "counting the n-grams, for `kato next`, `kato score` and `kato generate --head`";
-    match patiently(line, || head::build(store, options)) {
-        Ok(report) => Ok(Some(WrittenCounts::of(&report))),
+    match patiently(line, || preparation.write_counts()) {
+        Ok(report) => Ok(report.as_ref().map(WrittenCounts::of)),
         Err(CountsError::Cancelled) => Ok(None),
         Err(error) => Err(error),
     }
@@ -119,8 +132,12 @@ pub(crate) fn keep_head(
 /// was built, for machines. That it could not is said, and no reason to fail: who asks first tries again.
 pub(crate) fn after(kb: &Path) -> Option<Value> {
     // What cannot be opened now will be told to who asks it.
-    let store = EmbeddedStore::open_read_only(kb).ok()?;
-    match keep(&store, IndexPolicy::Auto, BuildOptions::default()) {
+    after_change(&EmbeddedStore::open_read_only(kb).ok()?)
+}
+
+/// Writes the index of a store that a command has changed, as [`after`] does.
+pub(crate) fn after_change(store: &EmbeddedStore) -> Option<Value> {
+    match keep(store, IndexPolicy::Auto, BuildOptions::default()) {
         Ok(report) => Some(to_json(&report?)),
         Err(error) => {
             warn("the index was", error);

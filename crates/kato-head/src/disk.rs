@@ -24,6 +24,7 @@
 //! [docs/file-format.md](https://github.com/kato-rs/kato-rs/blob/main/docs/file-format.md#the-heads-counts).
 
 mod adding;
+mod anew;
 mod batches;
 mod beside;
 mod build;

@@ -9,7 +9,6 @@ use kato_loader::StreamingDatasetLoader;
 use kato_model::forecast::Forecast;
 #[cfg(feature = "mongodb")]
 use kato_mongodb::MongoStore;
-use kato_prediction::disk::{BuildOptions, BuildReport, IndexFileError, IndexPolicy};
 #[cfg(feature = "remote")]
 use kato_remote::RemoteBackend;
 use kato_scheduler::failure::OnFailure;
@@ -236,23 +235,6 @@ impl TrainingRun {
         match &mut self.record {
             Some(record) => record.follow(loader, options, on_event, train),
             None => Ok(train(loader, &mut on_event)?),
-        }
-    }
-
-    /// Writes the index of what was learned, with which a knowledge base opens at once, where the policy
-    /// wants it; `None` where it does not, and where the run lies in no directory.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written, or was cancelled; what was learned is safe.
-    pub fn index(
-        &self,
-        policy: IndexPolicy,
-        options: &BuildOptions,
-    ) -> Result<Option<BuildReport>, IndexFileError> {
-        match self.store() {
-            Some(store) => kato_prediction::disk::keep(store, policy, options),
-            None => Ok(None),
         }
     }
 

@@ -23,6 +23,7 @@ mod forgetting;
 mod index_policy;
 mod kept_weights;
 mod open;
+mod preparation;
 #[cfg(feature = "progress")]
 mod progress;
 #[cfg(feature = "train")]
@@ -89,6 +90,7 @@ pub use kato_scheduler::{
 };
 pub use kept_weights::keep_weights;
 pub use open::{Access, OpenOptions, open, open_head, tokenizer_of};
+pub use preparation::Preparation;
 #[cfg(feature = "train")]
 pub use training::Training;
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use kato_head::disk::{self, CountsError};
+use kato_head::disk::{CountsError, CountsOptions};
 use kato_hierarchy::Hierarchy;
 use kato_learner::HierarchicalConceptLearner;
 use kato_learner::config::{DEFAULT_CHUNK_SIZES, Recording};
@@ -23,7 +23,7 @@ use kato_tokenizer::Tokenizer;
 use serde_json::Value;
 
 use crate::error::line;
-use crate::{Error, OpenOptions};
+use crate::{Error, OpenOptions, Preparation};
 
 /// A training run: what is learned, how, where to, and who hears of it.
 ///
@@ -410,16 +410,16 @@ impl<'a> Training<'a> {
                 let text = format!("{what} not written: {}", line(error));
                 on_event(TrainingEvent::Notice { text });
             };
-            match run.index(self.index, &build) {
-                Ok(_) | Err(IndexFileError::Cancelled(_)) => {}
-                Err(error) => tell("the index was", &error),
-            }
-            let build = disk::CountsOptions::default()
+            let counts = CountsOptions::default()
                 .with_sort_bytes(self.options.memory_budget)
                 .with_cancel(move || cancel.check().is_err());
-            let store = run.store().filter(|_| self.index != IndexPolicy::Never);
-            if let Some(store) = store.filter(|store| disk::is_due(store)) {
-                match disk::build(store, &build) {
+            if let Some(store) = run.store() {
+                let mut preparation = Preparation::begin(store, self.index, build, counts);
+                match preparation.write_index() {
+                    Ok(_) | Err(IndexFileError::Cancelled(_)) => {}
+                    Err(error) => tell("the index was", &error),
+                }
+                match preparation.write_counts() {
                     Ok(_) | Err(CountsError::Cancelled) => {}
                     Err(error) => tell("the head's counts were", &error),
                 }

@@ -125,13 +125,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if args.rewrite {
         run.store().drop_deleted()?;
     }
-    let nodes = run.store().nodes().to_vec();
-    drop(run);
     let outcome = Outcome {
         kb: args.kb.dir.display().to_string(),
         forgotten,
-        index: indexing::after(&args.kb.dir),
-        nodes,
+        // The store knows which of its blocks are whole.
+        index: indexing::after_change(run.store()),
+        nodes: run.store().nodes().to_vec(),
     };
     show(&outcome, args.json)
 }

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use indicatif::{HumanBytes, HumanDuration};
-use kato_prediction::disk::{BuildOptions, BuildReport};
+use kato::Preparation;
+use kato_prediction::disk::{BuildOptions, BuildReport, IndexPolicy};
 use serde::Serialize;
 
 use crate::byte_size::ByteSize;
@@ -72,14 +73,16 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         .with_sort_bytes(sort_bytes)
         .with_checked_units(true)
         .with_cancel(cancel.clone());
-    let built = kato_prediction::disk::build(&store, &options);
+    let counts = head_options(sort_bytes, cancel.clone());
+    let mut preparation = Preparation::begin(&store, IndexPolicy::Require, options, counts);
+    let built = preparation.write_index();
     let head = built.map(|built| {
         spinner.say(format!("counting the n-grams of {}", args.kb.dir.display()));
-        let options = head_options(sort_bytes, cancel.clone());
-        (built, kato::head::disk::build(&store, &options))
+        (built, preparation.write_counts())
     });
     let written = head.map_err(anyhow::Error::from).and_then(|(built, head)| {
-        let head = head?;
+        let both = built.zip(head?);
+        let (built, head) = both.expect("both are required");
         let occurrences = args.occurrences.then(|| {
             let tell = |line| spinner.say(line);
             occurrences::keep(&TrainedRun::of(store)?, &args.inputs, &cancel, tell)

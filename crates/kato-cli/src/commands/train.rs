@@ -271,12 +271,14 @@ fn run(args: &Args) -> Result<ExitCode> {
     let mut index_peak_bytes = learning_peak_bytes;
     if !is_interrupted() {
         let options = index_options(args, &report, cancel_index.clone());
-        let head_options = head_options(options.sort_bytes, cancel_index.clone());
-        index = args.destination.index(&run, options);
+        let counts = head_options(options.sort_bytes, cancel_index.clone());
+        let destination = &args.destination;
+        let mut preparation = destination.prepare(&run, options, counts);
+        index = destination.index(preparation.as_mut());
         // Forecasts of memory go so far: not to the counts of the head and the occurrences.
         index_peak_bytes = kato_probe::process::peak_bytes();
-        head = args.destination.head(&run, &head_options);
-        occurrences = args.destination.occurrences(&run, &cancel_index);
+        head = destination.head(preparation);
+        occurrences = destination.occurrences(&run, &cancel_index);
     }
     let note = args.history.note.as_deref().unwrap_or_default();
     let recorded = recorder

@@ -8,6 +8,8 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use clap::error::{Error, ErrorKind};
 use indicatif::HumanCount;
+use kato::Preparation;
+use kato::head::disk::CountsOptions;
 use kato_advice::ErrorClass;
 use kato_client::{KatoClient, RetryPolicy, SessionOptions};
 use kato_learner::HierarchicalConceptLearner;
@@ -245,6 +247,18 @@ impl DestinationArgs {
         check_file("the list of errors", &destination.ledger())
     }
 
+    /// Begins to prepare what was learned for questions, as far as that is wanted; `None` where the destination
+    /// has no files for them.
+    pub(crate) fn prepare<'r>(
+        &self,
+        run: &'r TrainingRun,
+        index: BuildOptions,
+        counts: CountsOptions,
+    ) -> Option<Preparation<'r>> {
+        let store = run.store()?;
+        Some(Preparation::begin(store, self.policy(), index, counts))
+    }
+
     /// Writes the index of what was learned, where that is wanted and the destination has one; `None`
     /// also when it was cancelled, and when it could not be written without being asked for, which
     /// standard error says.
@@ -254,16 +268,14 @@ impl DestinationArgs {
     /// When it was asked for and cannot be written; what was learned is safe.
     pub(crate) fn index(
         &self,
-        run: &TrainingRun,
-        options: BuildOptions,
+        preparation: Option<&mut Preparation<'_>>,
     ) -> Result<Option<BuildReport>> {
-        let Some(store) = run.store() else {
+        let Some(preparation) = preparation else {
             return Ok(None);
         };
-        let policy = self.policy();
-        match indexing::keep(store, policy, options) {
+        match indexing::keep_prepared(preparation) {
             Err(IndexFileError::Cancelled(_)) => Ok(None),
-            Err(error) if policy == IndexPolicy::Auto => {
+            Err(error) if self.policy() == IndexPolicy::Auto => {
                 indexing::warn("the index was", error);
                 Ok(None)
             }
@@ -288,13 +300,12 @@ impl DestinationArgs {
     /// As [`index`](Self::index).
     pub(crate) fn head(
         &self,
-        run: &TrainingRun,
-        options: &kato::head::disk::CountsOptions,
+        preparation: Option<Preparation<'_>>,
     ) -> Result<Option<WrittenCounts>> {
-        let Some(store) = run.store() else {
+        let Some(preparation) = preparation else {
             return Ok(None);
         };
-        match indexing::keep_head(store, self.policy(), options) {
+        match indexing::keep_head(preparation) {
             Err(error) if self.policy() == IndexPolicy::Auto => {
                 indexing::warn("the head's counts were", error);
                 Ok(None)

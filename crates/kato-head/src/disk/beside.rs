@@ -9,7 +9,8 @@ use kato_store::EmbeddedStore;
 use kato_store::scratch::ScratchDir;
 use kato_store::visit::{OrderedNode, OrderedVisitor, StoredContent, VisitedPattern};
 
-use super::build::{Shown, build_locked};
+use super::anew::Shown;
+use super::build::build_locked;
 use super::chain::find_parts;
 use super::counting::Counter;
 use super::files::{content_dir, content_of, counts_dir};
@@ -29,17 +30,18 @@ use crate::HeadOptions;
 /// # drop(EmbeddedStore::create(&kb, &["node0"], serde_json::Value::Null)?);
 /// let store = EmbeddedStore::open_read_only(&kb)?;
 /// let options = CountsOptions::default();
-/// let mut counting = Counting::begin(&store, &options)?;
-/// store.visit_in_order(&mut counting)?;
-/// assert!(!counting.finish()?.was_there);
+/// if let Some(mut counting) = Counting::begin(&store, &options)? {
+///     store.visit_in_order(&mut counting)?;
+///     assert!(!counting.finish()?.was_there);
+/// }
 /// # Ok(())
 /// # }
 /// ```
 pub struct Counting<'a> {
     store: &'a EmbeddedStore,
     options: CountsOptions,
-    /// `None` where nobody needs all of it counted: there are counts to be kept, or to be added to.
-    counting: Option<(Counter, ScratchDir)>,
+    counter: Counter,
+    scratch: ScratchDir,
     _lock: File,
 }
 
@@ -50,33 +52,32 @@ impl fmt::Debug for Counting<'_> {
 }
 
 impl<'a> Counting<'a> {
-    /// Begins to count a store, while nobody else does. Nothing is read.
+    /// Begins to count a store, while nobody else does. Nothing is read. `None` where nobody needs all of it
+    /// counted, because there are counts to be kept, or to be added to: [`build`](super::build()) does.
     ///
     /// # Errors
     ///
     /// [`CountsError`]; counts that are there are as before.
-    pub fn begin(store: &'a EmbeddedStore, options: &CountsOptions) -> Result<Self, CountsError> {
+    pub fn begin(
+        store: &'a EmbeddedStore,
+        options: &CountsOptions,
+    ) -> Result<Option<Self>, CountsError> {
         let parent = counts_dir(store.dir());
         let lock = files::lock(&parent)?;
         let content = content_of(store)?;
         let is_there = content_dir(store.dir(), content.digest).exists();
-        let counting = if is_there || !find_parts(store, &content.sources).is_empty() {
-            None
-        } else {
-            let scratch = ScratchDir::create_in(&parent);
-            let scratch = scratch.map_err(CountsError::io("create", &parent))?;
-            let order = HeadOptions::default().order;
-            Some((
-                Counter::new(store, order, scratch.path(), options)?,
-                scratch,
-            ))
-        };
-        Ok(Self {
+        if is_there || !find_parts(store, &content.sources).is_empty() {
+            return Ok(None);
+        }
+        let scratch = ScratchDir::create_in(&parent).map_err(CountsError::io("create", &parent))?;
+        let order = HeadOptions::default().order;
+        Ok(Some(Self {
             store,
             options: options.clone(),
-            counting,
+            counter: Counter::new(store, order, scratch.path(), options)?,
+            scratch,
             _lock: lock,
-        })
+        }))
     }
 
     /// Writes the counts as [`build`](super::build()) does. What it was not shown whole is counted now.
@@ -85,34 +86,27 @@ impl<'a> Counting<'a> {
     ///
     /// [`CountsError`]; counts that were there are as before.
     pub fn finish(self) -> Result<CountsReport, CountsError> {
-        let seen = self
-            .counting
-            .filter(|(counter, _)| counter.has_seen(self.store));
-        let shown = seen.map(|(counter, scratch)| {
-            let counted = counter.finish()?;
-            Ok::<_, CountsError>(Shown { counted, scratch })
-        });
-        build_locked(self.store, &self.options, shown.transpose()?)
+        let shown = match self.counter.has_seen(self.store) {
+            true => Some(Shown {
+                counted: self.counter.finish()?,
+                scratch: self.scratch,
+            }),
+            false => None,
+        };
+        build_locked(self.store, &self.options, shown)
     }
 }
 
 impl OrderedVisitor for Counting<'_> {
     fn node(&mut self, node: &OrderedNode<'_>) {
-        if let Some((counter, _)) = &mut self.counting {
-            counter.node(node);
-        }
+        self.counter.node(node);
     }
 
     fn pattern(&mut self, pattern: &VisitedPattern<'_>) -> ControlFlow<()> {
-        match &mut self.counting {
-            Some((counter, _)) => counter.pattern(pattern),
-            None => ControlFlow::Continue(()),
-        }
+        self.counter.pattern(pattern)
     }
 
     fn end(&mut self, content: &StoredContent) {
-        if let Some((counter, _)) = &mut self.counting {
-            counter.end(content);
-        }
+        self.counter.end(content);
     }
 }

@@ -6,21 +6,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kato_columns::files;
-use kato_store::scratch::ScratchDir;
-use kato_store::visit::{ContentDigest, StoredContent};
-use kato_store::{EmbeddedStore, PatternStore};
+use kato_store::EmbeddedStore;
+use kato_store::visit::ContentDigest;
 
-use super::CountsError;
 use super::adding::count_added;
+use super::anew::Shown;
 use super::chain::Chain;
-use super::columns::Columns;
-use super::counting::{Runs, count};
-use super::files::{FORMAT_VERSION, HEADER, Header, content_dir, content_of, counts_dir};
-use super::merging::{merge, reduce};
-use super::nodes::{Assembler, Node, Nodes, each_node};
+use super::files::{HEADER, content_dir, content_of, counts_dir};
 use super::open::whole;
-use super::writing::{NgramWriter, Written};
-use crate::{Head, HeadOptions};
+use super::{CountsError, anew};
 
 /// How counts are written. The result does not depend on it.
 #[derive(Clone)]
@@ -160,7 +154,7 @@ fn write_missing(
     let dir = files::begin(parent)?;
     let built = match &added {
         Some(added) => added.write(store, &dir),
-        None => write(store, &dir, parent, options, shown),
+        None => anew::write(store, &dir, parent, options, shown),
     };
     if built.is_err() {
         // Should it stay all the same, the next build removes it.
@@ -171,160 +165,4 @@ fn write_missing(
     let mut chain = added.map_or_else(Chain::default, |added| added.lower);
     chain.push(dir, header);
     Ok(chain)
-}
-
-/// What was counted of all that a store holds, `None` where that is for memory; and the directory of its working
-/// files.
-pub(super) struct Shown {
-    pub(super) counted: Option<Runs>,
-    pub(super) scratch: ScratchDir,
-}
-
-impl Shown {
-    /// Counts what a store holds.
-    fn of(
-        store: &EmbeddedStore,
-        parent: &Path,
-        options: &CountsOptions,
-    ) -> Result<Self, CountsError> {
-        let scratch = ScratchDir::create_in(parent).map_err(CountsError::io("create", parent))?;
-        let order = HeadOptions::default().order;
-        let counted = count(store, order, scratch.path(), options)?;
-        Ok(Self { counted, scratch })
-    }
-}
-
-/// Writes the counts of what a store holds into a directory.
-fn write(
-    store: &EmbeddedStore,
-    dir: &Path,
-    parent: &Path,
-    options: &CountsOptions,
-    shown: Option<Shown>,
-) -> Result<Header, CountsError> {
-    let Shown { counted, scratch } = match shown {
-        Some(shown) => shown,
-        None => Shown::of(store, parent, options)?,
-    };
-    let order = HeadOptions::default().order;
-    let columns = Columns::new(dir);
-    let check = &|| options.check();
-    let (mut written, counted, missing, content, can_grow) = match counted {
-        Some(counted) => {
-            let Runs {
-                content,
-                packing,
-                runs,
-                counted,
-                missing,
-                can_grow,
-                texts,
-                is_used,
-            } = counted;
-            let runs = reduce(runs, scratch.path(), packing, check)?;
-            let used: Vec<&str> = texts
-                .iter()
-                .zip(&is_used)
-                .filter_map(|(text, is_used)| is_used.then_some(&**text))
-                .collect();
-            let renumbered = Renumbered {
-                writer: NgramWriter::new(columns, order, used.iter().copied())?,
-                numbers: numbers(&is_used),
-            };
-            let mut ngrams = Assembler::new(renumbered, packing);
-            merge(runs, packing, check, |key, times| ngrams.window(key, times))?;
-            (
-                ngrams.finish()?.writer.finish()?,
-                counted,
-                missing,
-                content,
-                can_grow,
-            )
-        }
-        None => {
-            let (written, head, content) = write_head(store, columns)?;
-            (written, head.counted(), head.missing, content, false)
-        }
-    };
-    let missing = missing.iter();
-    let mut missing: Vec<_> = missing
-        .map(|(name, level)| (name.to_string(), *level))
-        .collect();
-    missing.sort_unstable();
-    let continuations = written.write_continuations(scratch.path(), options.sort_bytes, check)?;
-    written.write_sums(&continuations, check)?;
-    drop(scratch);
-    let Written {
-        columns,
-        symbol_bytes,
-        ngrams,
-        counts,
-        ..
-    } = written;
-    let list = columns.finish()?;
-    let header = Header {
-        format_version: FORMAT_VERSION,
-        content: content.digest.to_string(),
-        sources: content.sources.iter().map(ToString::to_string).collect(),
-        lower: None,
-        order,
-        levels: store.nodes().len(),
-        symbol_bytes,
-        can_grow,
-        counted,
-        missing,
-        ngrams,
-        counts,
-        continuations,
-        columns: list.columns,
-        checksums_crc32: list.checksums_crc32,
-    };
-    options.check()?;
-    header.write(dir)?;
-    Ok(header)
-}
-
-/// Counts a store in memory and writes that.
-fn write_head(
-    store: &EmbeddedStore,
-    columns: Columns,
-) -> Result<(Written, Head, StoredContent), CountsError> {
-    loop {
-        let content = content_of(store)?;
-        let head = Head::from_store(store, HeadOptions::default())?;
-        // A commit in between is in one of the two alone.
-        if content_of(store)?.digest != content.digest {
-            continue;
-        }
-        let (trie, texts) = head.in_text_order();
-        let texts = texts.iter().map(String::as_str);
-        let mut writer = NgramWriter::new(columns, trie.order(), texts)?;
-        each_node(&trie, &mut writer)?;
-        return Ok((writer.finish()?, head, content));
-    }
-}
-
-/// Returns the numbers that symbols get when those that are not in use get none.
-fn numbers(is_used: &[bool]) -> Vec<u32> {
-    let mut next = 0;
-    let number = |&is_used: &bool| {
-        let number = next;
-        next += u32::from(is_used);
-        number
-    };
-    is_used.iter().map(number).collect()
-}
-
-/// Gives symbols their numbers among those in use, in the same order.
-struct Renumbered {
-    writer: NgramWriter,
-    numbers: Vec<u32>,
-}
-
-impl Nodes for Renumbered {
-    fn node(&mut self, depth: usize, node: Node) -> Result<(), CountsError> {
-        let number = self.numbers.get(node.symbol as usize).copied();
-        let symbol = number.unwrap_or(u32::MAX);
-        self.writer.node(depth, Node { symbol, ..node })
-    }
 }

@@ -7,9 +7,12 @@ mod directories;
 mod lists;
 mod node;
 mod numbers;
+mod posting;
 mod postings;
 mod progress;
 mod shapes;
+mod sorting;
+mod threads;
 
 use std::fs::{self, File};
 use std::num::NonZeroUsize;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kato_loader::StreamingDatasetLoader;
-use kato_prediction::disk::{BuildOptions, IndexPolicy};
+use kato_prediction::disk::{BuildOptions, IndexPolicy, keep};
 use kato_runs::manifest::{BackendKind, RunBackend, RunOrigin, RunState};
 use kato_runs::{Archive, Destination, ManifestFile, RunManifest, RunsError, Start, TrainingRun};
 use kato_scheduler::{RunConfiguration, TrainingOptions};
@@ -69,12 +69,12 @@ fn a_run_that_goes_on_adds_to_its_index() {
         .unwrap();
         run.train(&mut loader, &learner(), &options, |_event| {})
             .unwrap();
+        let store = run.store().unwrap();
         assert!(
-            run.index(IndexPolicy::Auto, &build).unwrap().is_none(),
+            keep(store, IndexPolicy::Auto, &build).unwrap().is_none(),
             "so little"
         );
-        let built = run.index(IndexPolicy::Require, &build).unwrap().unwrap();
-        let store = run.store().unwrap();
+        let built = keep(store, IndexPolicy::Require, &build).unwrap().unwrap();
         let index = kato_prediction::disk::open(store).unwrap().unwrap();
         assert_eq!(index.covered(), store.content().sources);
         assert_eq!(built.patterns, index.n_patterns());

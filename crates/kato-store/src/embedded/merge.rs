@@ -75,33 +75,48 @@ pub(crate) fn walk_merged(
         let ranks = segments.iter();
         let ranks = ranks.map(|segment| Ranks::new(segment, node_idx, has_above));
         let mut ranks: Vec<Ranks<'_>> = ranks.collect();
-        let mut merge = RunMerge::renumbering(segments, node_idx, numbers);
-        let mut rank: u32 = 0;
-        while let Some(group) = merge.next_group()? {
-            let (frequency, extras) = group.counts(limits)?;
-            if sink
-                .pattern(group.name, frequency, group.symbols(), &extras)?
-                .is_break()
-            {
-                return Ok(ControlFlow::Break(()));
-            }
-            if let Some(above) = &mut next {
-                above.below(group.name, rank)?;
-                for member in group.members() {
-                    ranks[member].push(rank);
-                }
-            }
-            rank = rank
-                .checked_add(1)
-                .ok_or_else(|| too_large(path, "a node has more than 2^32 - 1 patterns"))?;
-        }
+        let merge = RunMerge::renumbering(segments, node_idx, numbers);
+        let above = next.as_mut().map(|above| (above, &mut *ranks));
+        let Some(n_patterns) = walk_node(merge, above, limits, path, sink)? else {
+            return Ok(ControlFlow::Break(()));
+        };
         sink.end_node(node_idx)?;
-        drop(merge);
         // The ranks of this node are the children of the next.
         children = ranks.into_iter().map(Ranks::finish).collect();
-        (n_below, node_idx) = (rank, node_idx + 1);
+        (n_below, node_idx) = (n_patterns, node_idx + 1);
     }
     Ok(ControlFlow::Continue(()))
+}
+
+/// Shows the patterns of a node to a sink, and notes their ranks for the node above, where there is one. Returns
+/// how many there are; `None` if the sink ended it.
+fn walk_node(
+    mut merge: RunMerge<'_>,
+    mut above: Option<(&mut Unnumbered<'_>, &mut [Ranks<'_>])>,
+    limits: &AttributeLimits,
+    path: &Path,
+    sink: &mut dyn MergeSink,
+) -> Result<Option<u32>, StoreError> {
+    let mut rank: u32 = 0;
+    while let Some(group) = merge.next_group()? {
+        let (frequency, extras) = group.counts(limits)?;
+        if sink
+            .pattern(group.name, frequency, group.symbols(), &extras)?
+            .is_break()
+        {
+            return Ok(None);
+        }
+        if let Some((above, ranks)) = &mut above {
+            above.below(group.name, rank)?;
+            for member in group.members() {
+                ranks[member].push(rank);
+            }
+        }
+        rank = rank
+            .checked_add(1)
+            .ok_or_else(|| too_large(path, "a node has more than 2^32 - 1 patterns"))?;
+    }
+    Ok(Some(rank))
 }
 
 /// The ranks that the rows of a segment's node have in the merge.

@@ -9,6 +9,7 @@ mod destinations;
 mod errors;
 mod learning;
 mod opening;
+mod preparation;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@ use crate::frozen::{Column, LONGEST_UNSIGNED_LIST, pack, rank_bytes};
 
 use super::columns::{ColumnWriter, NumberWriter};
 use super::lists::ListBuilder;
-use super::postings::Posting;
+use super::posting::Posting;
 use crate::disk::IndexFileError;
 
 /// A writer of the lists of single symbols.

@@ -6,17 +6,9 @@
 //! postings each stretch has of each bucket, every thread writes to places of its own. The next
 //! round is made while one is being written.
 
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "what is cut out of a number was packed into it"
-)]
-
 use std::mem::take;
 use std::ops::Range;
-use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{channel, sync_channel};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use crate::frozen::SignatureShape;
@@ -24,7 +16,10 @@ use crate::frozen::SignatureShape;
 use super::BuildOptions;
 use super::buckets::PostingClass;
 use super::lists::ListKind;
+use super::posting::Posting;
 use super::shapes::{Shapes, Sought};
+use super::sorting::{Bucket, sort_buckets};
+use super::threads::on_threads;
 use crate::disk::IndexFileError;
 
 /// Rounds that are in memory at once: one that is made, and one that is written.
@@ -32,60 +27,6 @@ const ROUNDS_AT_ONCE: usize = 2;
 
 /// Threads that may read patterns at once however little memory there is.
 const FEW_STRETCHES: usize = 4;
-
-/// Postings from which on a radix sort is quicker than one that compares.
-const RADIX_SORTED: usize = 512;
-
-/// A posting, whose order is that of the lists: by symbol, by the symbol that follows (0 where none is
-/// asked for), by rank; then a bit that is 0 where the pattern begins with the symbol of a list that asks for
-/// that, and last the signature.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Posting(u128);
-
-impl Posting {
-    fn new([first, second]: [u32; 2], rank: u32, begins: bool, signature: u32) -> Self {
-        let symbols = u128::from(first) << 32 | u128::from(second);
-        // Ranks have 31 bits.
-        let place = symbols << 31 | u128::from(rank);
-        Self((place << 1 | u128::from(!begins)) << 32 | u128::from(signature))
-    }
-
-    pub(super) fn signature(self) -> u32 {
-        self.0 as u32
-    }
-
-    pub(super) fn rank(self) -> u32 {
-        (self.0 >> 33) as u32 & u32::MAX >> 1
-    }
-
-    /// Returns whether the pattern begins with the symbol.
-    pub(super) fn begins(self) -> bool {
-        self.0 >> 32 & 1 == 0
-    }
-
-    pub(super) fn symbols(self) -> u64 {
-        (self.0 >> 64) as u64
-    }
-
-    pub(super) fn first(self) -> u32 {
-        (self.0 >> 96) as u32
-    }
-
-    pub(super) fn second(self) -> u32 {
-        (self.0 >> 64) as u32
-    }
-
-    /// Returns symbols and rank.
-    fn place(self) -> u128 {
-        self.0 >> 33
-    }
-
-    /// Joins two postings of one place: of several signatures the least, however they were sorted.
-    fn joined(self, other: Self) -> Self {
-        let of_both = self.place() << 33 | (self.0 & other.0 & 1 << 32);
-        Self(of_both | u128::from(self.signature().min(other.signature())))
-    }
-}
 
 /// A source of sorted postings.
 pub(super) struct Postings<'a, F> {
@@ -112,15 +53,6 @@ struct Collected {
     postings: Vec<Posting>,
     /// By class and bucket, ascending.
     buckets: Vec<Bucket>,
-}
-
-/// The postings of a bucket, where there are any.
-struct Bucket {
-    /// The place of its class.
-    class: usize,
-    /// Where the postings lie, sorted.
-    range: Range<usize>,
-    is_of_one_symbol: bool,
 }
 
 impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
@@ -268,7 +200,7 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
             }
         }
         // Each is written below.
-        postings.resize(end, Posting(0));
+        postings.resize(end, Posting::default());
         // By bucket, the places of each stretch: those of earlier stretches first, so that what is
         // collected lies by rank.
         let room = stretches.iter().map(|_| Vec::with_capacity(round.len()));
@@ -287,7 +219,7 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
             move || self.fill(round, stretch, sought, places)
         });
         on_threads(filling)?;
-        self.sort(&mut postings, &mut buckets)?;
+        sort_buckets(&mut postings, &mut buckets, self.kind, self.options)?;
         Ok(Collected { postings, buckets })
     }
 
@@ -325,48 +257,6 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
         )
     }
 
-    /// Sorts the postings of buckets, and shortens each to those that are left.
-    fn sort(&self, postings: &mut [Posting], buckets: &mut [Bucket]) -> Result<(), IndexFileError> {
-        let mut unsorted = Vec::with_capacity(buckets.len());
-        let mut rest = postings;
-        for bucket in buckets {
-            let (of_bucket, behind) = take(&mut rest).split_at_mut(bucket.range.len());
-            rest = behind;
-            unsorted.push((of_bucket, bucket));
-        }
-        let n_threads = self.options.threads.get().min(unsorted.len());
-        // The buckets differ in size, so each thread takes the next one.
-        let unsorted = Mutex::new(unsorted.into_iter());
-        let most_beside = AtomicUsize::new(self.options.sort_bytes / 4 / size_of::<Posting>());
-        let (unsorted, most_beside) = (&unsorted, &most_beside);
-        let sorting = (0..n_threads).map(|_| {
-            move || loop {
-                self.options.cancel.check()?;
-                let next = unsorted
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .next();
-                let Some((
-                    of_bucket,
-                    Bucket {
-                        range,
-                        is_of_one_symbol,
-                        ..
-                    },
-                )) = next
-                else {
-                    return Ok(());
-                };
-                let is_sorted = *is_of_one_symbol && self.kind == ListKind::Held;
-                if !is_sorted {
-                    sort(of_bucket, *is_of_one_symbol, most_beside);
-                }
-                range.end = range.start + join(of_bucket);
-            }
-        });
-        on_threads(sorting).map(drop)
-    }
-
     /// Returns, by the number of a class, what a round seeks in its patterns.
     fn sought(&self, round: &Round) -> Vec<Sought> {
         let of_class = |class: &PostingClass| {
@@ -389,58 +279,4 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
 /// Returns the postings of a bucket over all stretches.
 fn of_all(counts: &[Counts], bucket: usize) -> usize {
     counts.iter().map(|counts| counts[bucket]).sum()
-}
-
-/// Does work on threads, a part of it on this one, and returns what came of each part, or an error.
-fn on_threads<T: Send>(
-    work: impl Iterator<Item = impl FnOnce() -> Result<T, IndexFileError> + Send>,
-) -> Result<Vec<T>, IndexFileError> {
-    thread::scope(|scope| {
-        let mut work = work;
-        let own = work.next();
-        let others: Vec<_> = work.map(|part| scope.spawn(part)).collect();
-        let own = own.map(|part| part());
-        let others = others.into_iter().map(|part| {
-            let joined = part.join();
-            joined.unwrap_or_else(|panic| resume_unwind(panic))
-        });
-        own.into_iter().chain(others).collect()
-    })
-}
-
-/// Sorts the postings of a bucket, which come by rank. Takes memory for no more than so many beside them.
-fn sort(postings: &mut [Posting], are_of_one_symbol: bool, most_beside: &AtomicUsize) {
-    let n_postings = postings.len();
-    let reserve = |free: usize| free.checked_sub(n_postings);
-    let order = Ordering::Relaxed;
-    if n_postings >= RADIX_SORTED && most_beside.fetch_update(order, order, reserve).is_ok() {
-        // Stable, so that they stay by rank.
-        match are_of_one_symbol {
-            true => radsort::sort_by_key(postings, |posting| posting.second()),
-            false => radsort::sort_by_key(postings, |posting| posting.symbols()),
-        }
-        most_beside.fetch_add(n_postings, order);
-    } else {
-        postings.sort_unstable();
-    }
-}
-
-/// Joins the sorted postings of a pattern, which may hold a symbol several times and counts once; returns how many
-/// are left.
-fn join(postings: &mut [Posting]) -> usize {
-    let is_repeated = |two: &[Posting]| two[0].place() == two[1].place();
-    let Some(first) = postings.windows(2).position(is_repeated) else {
-        return postings.len();
-    };
-    let mut n_kept = first + 1;
-    for at in first + 1..postings.len() {
-        let (posting, last) = (postings[at], postings[n_kept - 1]);
-        if last.place() == posting.place() {
-            postings[n_kept - 1] = last.joined(posting);
-        } else {
-            postings[n_kept] = posting;
-            n_kept += 1;
-        }
-    }
-    n_kept
 }

@@ -336,21 +336,48 @@ impl Segment {
         Ok(PatternName::from_bytes(name))
     }
 
-    /// Returns the names of rows, which ascend. Every block that holds one of them is read once.
+    /// Returns the names of rows, which ascend. Every block that holds one of them is read once, and of one
+    /// that was seen to be whole no more than the names.
     pub(crate) fn names_of_rows(
         &self,
         node_idx: usize,
         rows: &[u32],
     ) -> Result<Vec<PatternName>, StoreError> {
-        let mut block = BlockBuffer::default();
-        let name_of = |&row: &u32| {
-            let (block_idx, within) =
-                (row as usize / BLOCK_PATTERNS, row as usize % BLOCK_PATTERNS);
-            self.load(node_idx, block_idx, &mut block)?;
-            let name = block_name(&block.bytes, within * PatternName::BYTES);
-            name.ok_or_else(|| self.corrupt_block())
-        };
-        rows.iter().map(name_of).collect()
+        let mut names = Vec::with_capacity(rows.len());
+        let mut bytes = Vec::new();
+        let block_of = |row: &u32| *row as usize / BLOCK_PATTERNS;
+        for of_block in rows.chunk_by(|one, other| block_of(one) == block_of(other)) {
+            let block_idx = of_block.first().map_or(0, block_of);
+            self.read_names(node_idx, block_idx, &mut bytes)?;
+            for row in of_block {
+                let within = *row as usize % BLOCK_PATTERNS;
+                let name = block_name(&bytes, within * PatternName::BYTES);
+                names.push(name.ok_or_else(|| self.corrupt_block())?);
+            }
+        }
+        Ok(names)
+    }
+
+    /// Replaces `bytes` by the names of a block, or by all of one that is to be checked.
+    fn read_names(
+        &self,
+        node_idx: usize,
+        block_idx: usize,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), StoreError> {
+        bytes.clear();
+        let CheckedIndex { blocks, matched } = self.index(node_idx)?;
+        let matched = matched.get(block_idx);
+        if !matched.is_some_and(|matched| matched.load(Ordering::Relaxed)) {
+            return self.read_block(node_idx, block_idx, bytes);
+        }
+        let range = blocks.range(block_idx);
+        let (start, _) = range.ok_or_else(|| self.corrupt_block())?;
+        bytes.resize(
+            self.nodes[node_idx].patterns_in(block_idx) * PatternName::BYTES,
+            0,
+        );
+        self.file.read_at(bytes, start)
     }
 
     /// Finds a pattern by name and passes its row and its record to `found`; `None` if the node has no
