@@ -102,7 +102,7 @@ fn option(setting: &str, is_setting: bool) -> Option<&'static str> {
 /// Returns a text of the libraries with the program's options in it.
 #[must_use]
 pub(crate) fn in_options(text: &str) -> String {
-    let is_setting = text.starts_with("use `") || text.contains(": use `");
+    let is_setting = text.contains(" is no `") || text.contains(": use `");
     in_words(text, |name| option(name, is_setting))
 }
 
