@@ -7,13 +7,14 @@ use crate::program;
 use crate::unused::Innermost;
 
 /// Options that do nothing alone, by command: each is for another option, or for another kind of place.
-const ALONE: [(&str, &[&str]); 16] = [
+const ALONE: [(&str, &[&str]); 17] = [
     ("analyze", &["limit", "run"]),
     ("cleanup", &["run"]),
     ("cluster diff", &["generation"]),
-    ("cluster extend", &["generation"]),
+    ("cluster extend", &["epoch", "generation", "window"]),
     ("cluster forecast", &["generation", "store"]),
     ("cluster gc", &["generation"]),
+    ("cluster learn", ORDER),
     ("cluster plan", &["epoch", "generation", "window"]),
     ("datasets head", ORDER),
     ("datasets stats", ORDER),
@@ -35,7 +36,6 @@ const ALONE: [(&str, &[&str]); 16] = [
             "connections",
             "epoch",
             "patience",
-            "reteach",
             "run",
             "settle",
             "sharded",
@@ -53,11 +53,15 @@ const ALONE: [(&str, &[&str]); 16] = [
 const ORDER: &[&str] = &["epoch", "window"];
 
 /// Values of which every option takes one.
-const VALUES: [&str; 18] = [
+const VALUES: [&str; 22] = [
     "1",
     "0.5",
     "2,3",
     "name",
+    "8",
+    "info",
+    "chunks",
+    "simple",
     "1/2",
     "1MB",
     "1h",
