@@ -1,6 +1,8 @@
 //! Errors in the words of the program: the libraries name their settings, its users know options; and
 //! what to do stands at the end.
 
+mod system;
+
 use std::error::Error as StdError;
 use std::sync::OnceLock;
 
@@ -102,7 +104,7 @@ fn option(setting: &str, is_setting: bool) -> Option<&'static str> {
 /// Returns a text of the libraries with the program's options in it.
 #[must_use]
 pub(crate) fn in_options(text: &str) -> String {
-    let is_setting = text.starts_with("use `") || text.contains(": use `");
+    let is_setting = text.contains(" is no `") || text.contains(": use `");
     in_words(text, |name| option(name, is_setting))
 }
 
@@ -117,8 +119,13 @@ pub(crate) fn told(error: &Error) -> String {
             text += &cause;
         }
     }
+    if !is_taken("--resume") {
+        text = system::without_resume(&text);
+    }
     // Of several the deepest knows best what was wrong.
-    match error.chain().filter_map(advice).last() {
+    let known = error.chain().filter_map(advice).last();
+    let known = known.or_else(|| system::way_out(error.as_ref(), &text).map(str::to_owned));
+    match known {
         None => text,
         // Behind a list it begins a line.
         Some(advice) if text.contains('\n') => format!("{text}\n{advice}"),

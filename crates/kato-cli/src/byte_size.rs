@@ -66,6 +66,7 @@ pub(crate) fn memory(text: &str) -> Result<ByteSize, String> {
     let has_unit = text.ends_with(|c: char| c.is_ascii_alphabetic());
     match has_unit || size.0 >= 1_000_000 {
         true => Ok(size),
+        false if size.0 == 0 => above_zero(text),
         false => Err(format!(
             "that is {}: write the unit, as in {}MiB",
             counted(size.0, "byte"),
@@ -115,6 +116,8 @@ mod tests {
         assert_eq!(memory("268435456"), Ok(ByteSize(268_435_456)));
         let told = "that is 10 bytes: write the unit, as in 10MiB";
         assert_eq!(memory("10"), Err(told.to_owned()));
+        let told = "give a size above 0, such as 100MB";
+        assert_eq!(memory("0"), Err(told.to_owned()));
     }
 
     #[test]

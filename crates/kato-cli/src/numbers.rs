@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 pub(crate) use kato_advice::counted;
 
@@ -36,6 +37,25 @@ pub(crate) fn amount(text: &str) -> Result<f64, String> {
     let amount = text.parse().ok();
     let amount = amount.filter(|amount: &f64| amount.is_finite() && *amount >= 0.0);
     amount.ok_or_else(|| "give a number of 0 or more".to_owned())
+}
+
+/// Parses a time, which may be 0.
+///
+/// # Errors
+///
+/// When the text is no time.
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text).map_err(|_| "give a time, such as 90s, 30min or 24h".to_owned())
+}
+
+/// Parses a time of more than nothing.
+///
+/// # Errors
+///
+/// When the text is no such time.
+pub(crate) fn time_above_zero(text: &str) -> Result<Duration, String> {
+    let time = time(text).ok().filter(|time| !time.is_zero());
+    time.ok_or_else(|| "give a time above 0, such as 90s, 30min or 24h".to_owned())
 }
 
 /// Parses the symbols of the longest n-gram.

@@ -7,7 +7,7 @@ use std::fmt::Display;
 
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Command};
+use clap::{ArgMatches, Args, Command};
 
 use crate::settings;
 
@@ -66,20 +66,27 @@ pub(crate) fn innermost<'a>(program: &Command, matches: &'a ArgMatches) -> Inner
     }
 }
 
+impl Innermost<'_> {
+    /// Returns whether options that commands share are among those of this one. Matches do not tell: outside of
+    /// debug builds they take every id for one that is defined.
+    fn shares<A: Args>(&self) -> bool {
+        let mut groups = self.command.get_groups();
+        let id = A::group_id();
+        groups.any(|group| Some(group.get_id()) == id.as_ref())
+    }
+}
+
 /// Refuses an option that does nothing, as far as a command line alone shows it.
 ///
 /// # Errors
 ///
 /// A wrong usage, which tells the option as [`ContextKind::InvalidArg`] and the reason as [`ContextKind::Custom`].
 pub(crate) fn check(program: &Command, matches: &ArgMatches) -> Result<(), Error> {
-    let Innermost {
-        command,
-        path,
-        matches,
-    } = innermost(program, matches);
-    let Some(unused) = rules::find(&path, matches) else {
+    let innermost = innermost(program, matches);
+    let Some(unused) = rules::find(&innermost) else {
         return Ok(());
     };
+    let command = innermost.command;
     let mut arguments = command.get_arguments();
     let argument = arguments.find(|argument| argument.get_id() == unused.id);
     let long = argument.and_then(clap::Arg::get_long).unwrap_or(unused.id);

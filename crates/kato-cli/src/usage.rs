@@ -3,6 +3,7 @@
 
 use std::error::Error as _;
 use std::ffi::OsString;
+use std::net::AddrParseError;
 use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
 
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
@@ -56,6 +57,14 @@ fn unreadable_number(error: &Error) -> Option<(&str, &str, &'static str)> {
     let number = cause
         .downcast_ref()
         .map(|_: &ParseFloatError| "give a number");
+    let address = cause
+        .downcast_ref()
+        .map(|_: &AddrParseError| "give an address and a port, such as 127.0.0.1:8000");
+    // Told with both ends of what can be counted.
+    let told = cause.to_string();
+    let ends = [format!("..{}", u64::MAX), format!("..={}", u32::MAX)];
+    let is_below = told.starts_with("0 is not in 1..") && ends.iter().any(|it| told.ends_with(it));
+    let above = is_below.then_some("give a whole number from 1");
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
@@ -64,7 +73,7 @@ fn unreadable_number(error: &Error) -> Option<(&str, &str, &'static str)> {
         text(ContextKind::InvalidArg)?,
         text(ContextKind::InvalidValue)?,
     );
-    Some((flag, value, whole.or(number)?))
+    Some((flag, value, whole.or(number).or(address).or(above)?))
 }
 
 /// Returns the flag that was given a number below 0, with that number.
@@ -140,6 +149,22 @@ mod tests {
             (
                 "kato train a --batch 0",
                 "'0' for '--batch <N>': give a whole number from 1",
+            ),
+            (
+                "kato cleanup --threshold 0",
+                "'0' for '--threshold <N>': give a whole number from 1",
+            ),
+            (
+                "kato serve --data a --addr 127.0.0.1:99999",
+                "'127.0.0.1:99999' for '--addr <ADDR>': give an address and a port, such as 127.0.0.1:8000",
+            ),
+            (
+                "kato plan a --within soon",
+                "'soon' for '--within <TIME>': give a time above 0, such as 90s, 30min or 24h",
+            ),
+            (
+                "kato plan a --within 0h",
+                "'0h' for '--within <TIME>': give a time above 0, such as 90s, 30min or 24h",
             ),
             (
                 "kato generate --temperature hot",

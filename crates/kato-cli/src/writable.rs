@@ -5,8 +5,10 @@ use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use kato_store::scratch::ScratchDir;
+
+use crate::exit::bail_as;
 
 /// Checks that a file can be written in the end, and leaves everything as it is.
 ///
@@ -15,7 +17,8 @@ use kato_store::scratch::ScratchDir;
 /// When it cannot be written; the error begins with the option that names it.
 pub(crate) fn check_file(option: &str, file: &Path) -> Result<()> {
     let checked = match fs::metadata(file) {
-        Ok(found) if found.is_dir() => bail!(
+        Ok(found) if found.is_dir() => bail_as!(
+            Conflict,
             "{option} {}: it is a directory; name a file in it",
             file.display()
         ),
@@ -59,6 +62,13 @@ fn refusal(option: &str, file: &Path) -> String {
 ///
 /// When they cannot be written; the error begins with the option that names it.
 pub(crate) fn check_directory(option: &str, dir: &Path) -> Result<()> {
+    if is_no_directory(dir) {
+        bail_as!(
+            Conflict,
+            "{option} {} is a file: name a directory",
+            dir.display()
+        );
+    }
     // What is there of it decides; a link that leads nowhere is there.
     let there = dir.ancestors().find(|dir| dir.symlink_metadata().is_ok());
     let checked = check_parent(&there.unwrap_or(Path::new("")).join("file"));

@@ -63,6 +63,9 @@ pub struct Calibration {
     pub(crate) drawn: FrequencyCounts,
     /// Parts of a store that took the text in turns; 1 where that is not known.
     pub(crate) parts: u32,
+    /// How often one of them took text; `None` where that is not known.
+    #[serde(default)]
+    pub(crate) batches: Option<u32>,
     pub(crate) vocabulary: Option<FrequencyCounts>,
     pub(crate) levels: Vec<LevelEvidence>,
 }
@@ -161,6 +164,7 @@ impl Calibration {
             tokens: Some(sample.tokens),
             drawn: sample.drawn.clone(),
             parts: sample.parts,
+            batches: sample.batches,
             vocabulary: Some(sample.vocabulary.clone()),
             levels: levels.collect(),
         }
@@ -235,6 +239,7 @@ impl Calibration {
             tokens: None,
             drawn: FrequencyCounts::default(),
             parts: 1,
+            batches: None,
             vocabulary: None,
             levels: levels.collect(),
         })

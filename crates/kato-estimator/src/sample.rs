@@ -37,6 +37,9 @@ pub struct CorpusSample {
     pub(crate) drawn: FrequencyCounts,
     /// Parts of a store that would take the text in turns.
     pub(crate) parts: u32,
+    /// How often one of them would take text; `None` where that is not asked for.
+    #[serde(default)]
+    pub(crate) batches: Option<u32>,
 }
 
 /// A level of a sample.

@@ -24,7 +24,7 @@ pub enum HierarchyError {
         settings: Vec<String>,
     },
     /// There is no such level.
-    #[error("use `level` {level}: there are {n_levels}, counted from 0")]
+    #[error("{level} is no `level`: there are {n_levels}, counted from 0")]
     UnknownLevel {
         /// The level asked for.
         level: usize,
@@ -40,7 +40,7 @@ pub enum HierarchyError {
         name: PatternName,
     },
     /// An option has a value that means nothing.
-    #[error("use `{option}` {value}: it must be {expected}")]
+    #[error("{value} is no `{option}`: it must be {expected}")]
     Option {
         /// Name of the option.
         option: &'static str,

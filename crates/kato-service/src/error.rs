@@ -479,27 +479,38 @@ impl StorageFailure {
     /// shown to anybody.
     #[must_use]
     pub fn system_error(&self) -> Option<String> {
-        let mut cause: Option<&(dyn Error + 'static)> = Some(&*self.0);
-        while let Some(error) = cause {
-            match error.downcast_ref::<std::io::Error>() {
-                // It may wrap an error of a library, whose text may name anything.
-                Some(error) if error.raw_os_error().is_some() => return Some(error.to_string()),
-                Some(error) if error.get_ref().is_none() => return Some(error.kind().to_string()),
-                _ => cause = error.source(),
-            }
-        }
-        None
+        let error = self.of_system()?;
+        Some(match error.raw_os_error() {
+            Some(_) => error.to_string(),
+            None => error.kind().to_string(),
+        })
+    }
+
+    /// Returns the error of the operating system that was the cause.
+    fn of_system(&self) -> Option<&io::Error> {
+        let first: &(dyn Error + 'static) = &*self.0;
+        let causes = std::iter::successors(Some(first), |&cause| cause.source());
+        let mut errors = causes.filter_map(|cause| cause.downcast_ref::<io::Error>());
+        // It may wrap an error of a library, whose text may name anything.
+        errors.find(|error| error.raw_os_error().is_some() || error.get_ref().is_none())
     }
 }
 
 impl fmt::Display for StorageFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        // The database tells what the system said as it would tell its own programmers.
+        match self.of_system().filter(|_| self.0.is::<fjall::Error>()) {
+            Some(error) => fmt::Display::fmt(error, f),
+            None => self.0.fmt(f),
+        }
     }
 }
 
 impl Error for StorageFailure {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.0.source()
+        match self.of_system() {
+            Some(error) => Some(error),
+            None => self.0.source(),
+        }
     }
 }

@@ -190,7 +190,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let folder = Path::new(address);
     let is_new = !address.contains("://") && !folder.exists();
     if is_no_directory(folder) {
-        bail_as!(Other, "--store {address} is a file: name a directory");
+        bail_as!(Conflict, "--store {address} is a file: name a directory");
     }
     let not_planned = || CommandError {
         class: ErrorClass::Other,

@@ -70,7 +70,7 @@ pub(crate) struct Args {
         long = "for",
         value_name = "TIME",
         default_value = "10s",
-        value_parser = humantime::parse_duration,
+        value_parser = crate::numbers::time,
         conflicts_with = "from_run"
     )]
     time: Duration,

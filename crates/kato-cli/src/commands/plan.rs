@@ -99,7 +99,7 @@ pub(crate) struct Args {
     #[arg(long = "documents", alias = "samples", value_name = "N", conflicts_with = "target", value_parser = clap::value_parser!(u64).range(1..))]
     samples: Option<u64>,
     /// Time in which it is to be done: 90s, 30min, 24h, 2days.
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = crate::numbers::time_above_zero)]
     within: Option<Duration>,
     /// For embedded: money for it, in USD: the rent, or the price of the machine.
     #[arg(long, value_name = "USD", value_parser = amount)]
@@ -112,7 +112,7 @@ pub(crate) struct Args {
     catalogue: Option<PathBuf>,
     /// Text of the pilots at most. Default: 10MB a worker, from 20MB to 320MB, and 500kB for a
     /// MongoDB.
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = crate::byte_size::above_zero)]
     pilot: Option<ByteSize>,
     /// Read the corpus so long at most, for bytes and patterns. What is read in a second or two is read
     /// to its end.
@@ -120,7 +120,7 @@ pub(crate) struct Args {
         long = "for",
         value_name = "TIME",
         default_value = "10s",
-        value_parser = humantime::parse_duration
+        value_parser = crate::numbers::time
     )]
     time: Duration,
     /// How often each size is trained. Default: 5, and 2 for a MongoDB.

@@ -373,7 +373,7 @@ fn check_directories(args: &Args) -> Result<()> {
         let Some(dir) = dir else { continue };
         let shown = dir.display();
         if is_no_directory(dir) {
-            bail_as!(Other, "{flag} {shown} is a file: name a directory");
+            bail_as!(Conflict, "{flag} {shown} is a file: name a directory");
         }
         if EmbeddedStore::exists(dir) {
             bail_as!(

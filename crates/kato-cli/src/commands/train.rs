@@ -238,7 +238,7 @@ fn run(args: &Args) -> Result<ExitCode> {
     let is_of_another = given
         .as_ref()
         .is_some_and(|given| given.is_of_another_corpus(&facts));
-    if is_of_another && !args.quiet {
+    if is_of_another {
         notice::say(
             "--forecast was made for another corpus, or one of another size: it is compared, and the history learns nothing of its errors",
         );
@@ -376,7 +376,7 @@ fn train(
         false => args.progress,
     })
     .with_forecast(forecast);
-    announce_left_out(args, learner);
+    announce_left_out(learner);
     let mut profiling = args
         .profile
         .start(&options.probe, Path::new(&run.place()))?;
@@ -433,13 +433,12 @@ fn forget_unbegun(begun: Option<PathBuf>, ledger: &Path, run: &TrainingRun) {
 
 /// Says at the beginning what the options leave out of every document; how much that is, the summary
 /// says.
-fn announce_left_out(args: &Args, learner: &HierarchicalConceptLearner) {
+fn announce_left_out(learner: &HierarchicalConceptLearner) {
     let left_out = leaves_out(learner.config());
-    if args.quiet || args.progress == ProgressMode::Silent || left_out.is_empty() {
-        return;
+    if !left_out.is_empty() {
+        let left_out = left_out.join("; ");
+        notice::say(format_args!("not learned, as the options say: {left_out}"));
     }
-    let left_out = left_out.join("; ");
-    notice::say(format_args!("not learned, as the options say: {left_out}"));
 }
 
 /// Returns the options of writing the index of a run.

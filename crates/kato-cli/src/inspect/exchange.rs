@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use super::View;
 use super::overview::count;
+use crate::exit::bail_as;
 use crate::interrupt::AGAIN;
 use crate::numbers::counted;
 use crate::output::stdout;
@@ -218,6 +219,9 @@ pub(crate) fn write_whole<T>(file: &Path, write: impl FnOnce(&mut File) -> Resul
     // Through a symbolic link the file behind it is replaced, and not the link.
     let target = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     refuse_knowledge_base(&target)?;
+    if target.is_dir() {
+        bail_as!(Conflict, "it is a directory; name a file in it");
+    }
     // A device or a pipe cannot be replaced: a rename would put a file in its place.
     if fs::metadata(&target).is_ok_and(|metadata| !metadata.is_file()) {
         return write(&mut File::options().write(true).open(&target)?);

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use clap::Args;
 use clap::error::{Error, ErrorKind};
 use indicatif::HumanCount;
@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::backend::{Backend, warn_of_recovery};
-use crate::exit::CommandError;
+use crate::exit::{CommandError, bail_as};
 use crate::indexing::{self, WrittenCounts};
 use crate::knowledge_base::directory;
 use crate::numbers::counted;
@@ -231,11 +231,13 @@ impl DestinationArgs {
         let state = match self.backend() {
             // All files lie in the directory, which is made first of all.
             Backend::Embedded(dir) => {
-                ensure!(
-                    !is_no_directory(&dir),
-                    "--kb {} is a file: name a directory",
-                    dir.display()
-                );
+                if is_no_directory(&dir) {
+                    bail_as!(
+                        Conflict,
+                        "--kb {} is a file: name a directory",
+                        dir.display()
+                    );
+                }
                 return Ok(());
             }
             Backend::Kato(_) => Some(self.state()),

@@ -2,12 +2,15 @@
 
 use clap::ArgMatches;
 
-use super::{Unused, is_given, unless_absent};
+use super::{Innermost, Unused, is_given, unless_absent};
 use crate::backend::Backend;
+use crate::knowledge_base::KnowledgeBaseArgs;
+use crate::source::SourceArgs;
 use crate::{commands, estimation, training};
 
-/// Returns the first option that does nothing; a command is named by its words.
-pub(super) fn find(command: &str, matches: &ArgMatches) -> Option<Unused> {
+/// Returns the first option that does nothing.
+pub(super) fn find(innermost: &Innermost<'_>) -> Option<Unused> {
+    let (command, matches) = (innermost.path.as_str(), innermost.matches);
     let own = match command {
         "train" | "plan" => training::unused(matches),
         "estimate" => estimation::unused(matches),
@@ -17,8 +20,9 @@ pub(super) fn find(command: &str, matches: &ArgMatches) -> Option<Unused> {
             .strip_prefix("cluster ")
             .and_then(|step| of_a_plan(step, matches)),
     };
-    own.or_else(|| order(command, matches))
-        .or_else(|| place(matches))
+    // Ids are those of one command: what several share, the options say that they share.
+    own.or_else(|| order(command, matches).filter(|_| innermost.shares::<SourceArgs>()))
+        .or_else(|| place(matches).filter(|_| innermost.shares::<KnowledgeBaseArgs>()))
 }
 
 /// Finds a number of patterns that are listed in JSON alone, where none is written.
@@ -53,8 +57,6 @@ fn of_a_plan(step: &str, matches: &ArgMatches) -> Option<Unused> {
 
 /// Finds options of a shuffled order without one.
 fn order(command: &str, matches: &ArgMatches) -> Option<Unused> {
-    // Others mean something else by a window.
-    matches.try_contains_id("shuffle").ok()?;
     // Its order is random by itself.
     if command == "datasets sample" || is_given(matches, "shuffle") {
         return None;
@@ -66,8 +68,6 @@ fn order(command: &str, matches: &ArgMatches) -> Option<Unused> {
 
 /// Finds options of a kind of knowledge base that the one that is named is not.
 fn place(matches: &ArgMatches) -> Option<Unused> {
-    // A place is a directory alone where a command has no runs.
-    matches.try_contains_id("run").ok()?;
     match matches.try_get_one::<Backend>("kb").ok()?? {
         Backend::Embedded(_) => {
             let why = "it is for mongodb, and a directory holds one knowledge base";
@@ -80,3 +80,6 @@ fn place(matches: &ArgMatches) -> Option<Unused> {
         Backend::Kato(_) => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -67,6 +67,13 @@ fn killed_and_doubled_workers_end_in_what_one_machine_learns() {
         is_done_in_the_end(&place, &format!("cluster seal --range {range}"));
     }
     place.succeeds("cluster gc");
+    std::fs::create_dir(place.path("taken")).unwrap();
+    std::fs::write(Path::new(&place.path("taken")).join("file"), "mine").unwrap();
+    let said = place.fails("cluster publish --kb taken", 6);
+    assert!(
+        said.contains("choose an empty or a new directory"),
+        "{said}"
+    );
     place.succeeds("cluster publish --kb together");
     place.assert_equal_exports("alone", "together");
     let status: Value = serde_json::from_str(&place.succeeds("cluster status --json")).unwrap();

@@ -214,12 +214,12 @@ fn what_goes_wrong_says_what_to_do() {
                 "--temperature",
                 "0",
             ],
-            "error: use --temperature 0: it must be a finite number above 0",
+            "error: 0 is no --temperature: it must be a finite number above 0",
         ),
         (
             "generate",
             &["--kb", "kb", "--text", "a", "--level", "9"],
-            "error: use --level 9: there are 3, counted from 0",
+            "error: 9 is no --level: there are 3, counted from 0",
         ),
     ] {
         let (code, message) = place.fails(program, arguments);

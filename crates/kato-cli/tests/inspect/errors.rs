@@ -120,6 +120,43 @@ fn an_address_becomes_no_directory() {
     assert!(!place.path("https:").exists());
 }
 
+#[test]
+fn something_else_where_a_command_writes_is_a_conflict() {
+    let place = Workplace::trained();
+    fs::write(place.path("file"), "mine").unwrap();
+    fs::create_dir(place.path("taken")).unwrap();
+    fs::write(place.path("taken/file"), "mine").unwrap();
+    let mut lines = vec![
+        "train corpus.jsonl --kb file",
+        "train corpus.jsonl --kb taken",
+        "serve --data file --addr 127.0.0.1:0",
+        "serve --data data --backups file --addr 127.0.0.1:0",
+        "salvage kb --out file",
+        "salvage kb --out taken",
+        "runs export kb taken",
+        "inspect --kb kb --export taken",
+        "corpus --like corpus.jsonl --text-size 1kB --seed 1 --out taken",
+        "estimate corpus.jsonl --plot file",
+        "man --out file",
+    ];
+    if cfg!(feature = "history") {
+        lines.push("train corpus.jsonl --kb other --history taken");
+    }
+    if cfg!(feature = "cluster") {
+        lines.push("cluster plan corpus.jsonl --tasks 1 --ranges 1 --store file");
+    }
+    for line in lines {
+        let words: Vec<&str> = line.split(' ').collect();
+        let output = place.command(words[0], &words[1..]).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(6), "{line}: {told}");
+    }
+    for mine in ["file", "taken/file"] {
+        assert_eq!(fs::read_to_string(place.path(mine)).unwrap(), "mine");
+    }
+    assert!(!place.path("other").exists() && !place.path("data").exists());
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn help_that_cannot_be_written_is_an_error() {

@@ -58,7 +58,13 @@ impl Workplace {
             arguments.extend(["--id-field", "id"]);
         }
         arguments.extend(["--commit-interval", "3600", "--kb", kb, corpus]);
-        serde_json::from_str(&self.succeeds("train", &arguments)).unwrap()
+        let output = self.run("train", &arguments);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{arguments:?}: {told}");
+        // Also where no progress is shown.
+        let left_out = "not learned, as the options say: paragraphs of fewer than 5 characters";
+        assert_eq!(beside_waits(&told), left_out);
+        serde_json::from_slice(&output.stdout).unwrap()
     }
 
     pub(crate) fn inspect(&self, arguments: &[&str]) -> String {

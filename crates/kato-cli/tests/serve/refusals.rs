@@ -86,7 +86,7 @@ fn data_that_is_no_directory_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("file"), "").unwrap();
     let (code, message) = refused(dir.path(), &["--data", "file", "--addr", "127.0.0.1:0"]);
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(6));
     assert!(
         message.starts_with("error: --data file is a file: name a directory"),
         "{message}"

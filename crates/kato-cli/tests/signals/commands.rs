@@ -57,6 +57,9 @@ fn a_file_beyond_its_limit_is_an_error_and_no_end_by_a_signal() {
         "inspect --kb undisturbed --node node0 --export out.jsonl",
         "corpus --like corpus.jsonl --text-size 3MB --seed 1 --out made.jsonl",
         "train corpus.jsonl --kb limited --quiet --skip-errors",
+        "index --kb undisturbed",
+        "salvage undisturbed --out saved",
+        "runs export undisturbed exported",
     ] {
         let command = line_command(&place, line);
         // Blocks of 512 bytes or of 1,024, by the shell.
@@ -67,6 +70,13 @@ fn a_file_beyond_its_limit_is_an_error_and_no_end_by_a_signal() {
         let told = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(5), "{line}: {told}");
         assert!(told.contains("File too large"), "{line}: {told}");
+        let ways_out = told.matches("raise the limit (`ulimit -f`)").count();
+        assert_eq!(ways_out, 1, "{line}: {told}");
+        assert_eq!(
+            told.contains("resume"),
+            line.starts_with("train"),
+            "{line}: {told}"
+        );
     }
 }
 

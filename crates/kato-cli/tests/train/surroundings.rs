@@ -115,7 +115,9 @@ fn what_cannot_be_written_in_the_end_is_refused_before_the_run() {
         let arguments = [&["--kb", "kb"], &more[..]].concat();
         let output = place.train("corpus.jsonl", &arguments).output().unwrap();
         let message = stderr(&output);
-        assert_eq!(output.status.code(), Some(1), "{more:?}: {message}");
+        // Something else is where the file was to be.
+        let code = if more.contains(&"dir.json") { 6 } else { 1 };
+        assert_eq!(output.status.code(), Some(code), "{more:?}: {message}");
         assert!(message.contains(more[more.len() - 2]), "{message}");
         assert!(!place.path("kb").exists(), "{more:?}: it has begun");
     }

@@ -1,11 +1,12 @@
 //! Publishing: an ordinary knowledge base of the segments of all ranges.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use kato_loader::{Cursor, RecordCounts};
 use kato_scheduler::{Checkpoint, Counters};
-use kato_store::{EmbeddedStore, PatternStore as _};
+use kato_store::{EmbeddedStore, PatternStore as _, Place, StoreError};
 use serde_json::Value;
 
 use super::{Cluster, Completed};
@@ -31,7 +32,7 @@ impl Cluster {
     /// # Errors
     ///
     /// [`ClusterError::Unfinished`], [`ClusterError::OtherKnowledge`],
-    /// [`ClusterError::Disagrees`], and what reading, writing or the store meets.
+    /// [`StoreError::NotAKnowledgeBase`] where something else is, [`ClusterError::Disagrees`], and what reading, writing or the store meets.
     pub async fn publish(
         &self,
         dir: impl AsRef<Path>,
@@ -51,6 +52,8 @@ impl Cluster {
                 }),
             };
         }
+        let wanted = dir.to_owned();
+        blocking::run(move || ensure_unoccupied(&wanted)).await?;
         let parent = match dir.parent() {
             Some(parent) if parent != Path::new("") => parent.to_owned(),
             _ => PathBuf::from("."),
@@ -126,13 +129,33 @@ impl Cluster {
 
 /// Moves what was made to its directory, and flushes the directory around it.
 fn put_in_place(made: &Path, work: Scratch, dir: &Path, parent: &Path) -> Result<(), ClusterError> {
-    // An empty directory may be there already; anything else is refused.
-    let moved = fs::rename(made, dir).map_err(ClusterError::io("create", dir));
+    // An empty directory may be there already; what came since it was looked at is refused.
+    let moved = fs::rename(made, dir).map_err(|error| {
+        let occupied = ensure_unoccupied(dir).err();
+        occupied.unwrap_or_else(|| ClusterError::io("create", dir)(error))
+    });
     drop(work);
     moved?;
     fs::File::open(parent)
         .and_then(|parent| parent.sync_all())
         .map_err(ClusterError::io("flush", parent))
+}
+
+/// Refuses a place where something else is than an empty directory.
+fn ensure_unoccupied(dir: &Path) -> Result<(), ClusterError> {
+    let is_empty = match fs::read_dir(dir) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => !dir.exists(),
+        Err(error) => return Err(ClusterError::io("list", dir)(error)),
+    };
+    match is_empty {
+        true => Ok(()),
+        false => Err(StoreError::NotAKnowledgeBase {
+            place: Place::from_path(dir),
+        }
+        .into()),
+    }
 }
 
 /// What a knowledge base is assembled of, fetched and complete.

@@ -43,6 +43,9 @@ const BLOCK: f64 = 256.0;
 const BLOCK_INDEX_BYTES: f64 = 20.0;
 const NAME_BYTES: f64 = 20.0;
 
+/// Text that a worker takes at once, in bytes.
+pub(crate) const BATCH_BYTES: f64 = (512 << 10) as f64;
+
 /// Tokens that a worker learns in the ten seconds between two commits, on the machine of
 /// `docs/benchmarks.md`.
 const COMMIT_TOKENS: f64 = 60e6;
@@ -98,6 +101,16 @@ impl EmbeddedLayout {
             commit_tokens: Some(COMMIT_TOKENS * segments as f64),
             is_commit_expected: true,
             ..Self::default()
+        }
+    }
+
+    /// Returns the layout of a run in which workers take text so often: of less than one batch a worker,
+    /// some write nothing.
+    pub(crate) fn of_batches(self, batches: Option<u64>) -> Self {
+        let batches = batches.map_or(u64::MAX, |batches| batches.max(1));
+        Self {
+            segments: self.segments.min(batches),
+            ..self
         }
     }
 
@@ -245,6 +258,15 @@ mod tests {
         assert_eq!(segments(&many, 1e6), (80, 80));
         let little = EmbeddedLayout::of_run(2, 256 << 20);
         assert_eq!(segments(&little, 10e6), (7, 7), "128 MiB hold 1.55 million");
+    }
+
+    #[test]
+    fn workers_without_a_batch_write_no_segment() {
+        let run = EmbeddedLayout::of_run(8, 1 << 40);
+        for (batches, expected) in [(None, 8), (Some(3), 3), (Some(0), 1), (Some(100), 8)] {
+            let layout = run.of_batches(batches);
+            assert_eq!(segments(&layout, 1e5), (expected, expected), "{batches:?}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::StorageEstimator;
 use super::contents::contents_at;
 use super::level_figures::LevelFigures;
 use crate::breakdown::{GrowthPoint, LevelEstimate, StorageBreakdown};
-use crate::bytes::{LevelContents, Segments};
+use crate::bytes::{BATCH_BYTES, LevelContents, Segments};
 use crate::figure::{Figure, Method};
 use crate::level_model::{LevelModel, Reach, drift};
 use crate::{Calibration, StorageEngine, Target};
@@ -162,9 +162,21 @@ impl<'a> Observation<'a> {
         let StorageEngine::Embedded(layout) = self.engine else {
             return vec![Segments::one()];
         };
+        let layout = layout.of_batches(self.batches(calls));
         let bottom = self.calibration.levels.first().zip(calls.first());
         let tokens = bottom.map_or(0.0, |(level, calls)| calls * level.symbols_per_pattern);
         layout.segments(tokens, |share| self.contents(&scaled(calls, share)))
+    }
+
+    /// Returns how often a worker takes text for so many learn calls of each level; `None` where it is
+    /// not known how much text that is.
+    fn batches(&self, calls: &[f64]) -> Option<u64> {
+        let observed = self.calibration.levels.first()?.learn_calls as f64;
+        let ratio = calls.first()? / observed;
+        let counted = self.calibration.batches.filter(|_| ratio == 1.0);
+        let by_text = |bytes: u64| (bytes as f64 * ratio / BATCH_BYTES).ceil() as u64;
+        let expected = || self.calibration.text_bytes.map(by_text);
+        counted.map(u64::from).or_else(expected)
     }
 
     /// Returns the contents of every level after its learn calls.

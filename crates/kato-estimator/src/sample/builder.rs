@@ -229,7 +229,9 @@ impl SampleBuilder {
         }
         let levels = self.levels.iter().map(LevelBuilder::finish);
         Ok(CorpusSample {
-            parts: self.parts,
+            // What comes in fewer batches than there are parts leaves the rest of them empty.
+            parts: self.parts.min(self.taken_in.max(1)),
+            batches: (self.parts > 1).then_some(self.taken_in),
             documents: self.documents,
             text_bytes: self.text_bytes,
             tokens: self.tokens,

@@ -312,27 +312,27 @@ fn options_that_mean_nothing_are_refused_by_name() {
                 temperature: 0.0,
                 seed: 1,
             }),
-            "use `temperature` 0: it must be a finite number above 0",
+            "0 is no `temperature`: it must be a finite number above 0",
         ),
         (
             base().with_strategy(Strategy::TopN { n: 0, seed: 1 }),
-            "use `n` 0: it must be at least 1",
+            "0 is no `n`: it must be at least 1",
         ),
         (
             base().with_strategy(Strategy::Beam { width: 0 }),
-            "use `width` 0: it must be 1 to 1000",
+            "0 is no `width`: it must be 1 to 1000",
         ),
         (
             base().with_candidates(0),
-            "use `candidates` 0: it must be 1 to 1000",
+            "0 is no `candidates`: it must be 1 to 1000",
         ),
         (
             base().with_max_visits(0),
-            "use `max_visits` 0: it must be at least 1",
+            "0 is no `max_visits`: it must be at least 1",
         ),
         (
             base().with_stop(""),
-            "use `stop text` \"\": it must be not empty",
+            "\"\" is no `stop text`: it must be not empty",
         ),
     ] {
         let error = hierarchy.generate("a", &options).unwrap_err();

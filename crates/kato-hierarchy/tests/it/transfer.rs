@@ -98,7 +98,7 @@ fn only_the_fields_that_there_are_have_names() {
     let error = "sequence".parse::<TransferField>().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "use `transfer field` \"sequence\": it must be name, past, present, future, missing, matches or extras"
+        "\"sequence\" is no `transfer field`: it must be name, past, present, future, missing, matches or extras"
     );
 }
 

@@ -171,6 +171,6 @@ fn what_is_not_there_is_an_error() {
     let error = hierarchy.unravel(3, &unknown).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "use `level` 3: there are 3, counted from 0"
+        "3 is no `level`: there are 3, counted from 0"
     );
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::TryLockError;
 
 use axum::http::StatusCode;
+use kato_advice::counted;
 use kato_protocol::extension::{BackupMade, ListedSession, SessionList};
 use kato_service::answer::{self, SessionPage};
 
@@ -124,8 +125,8 @@ fn too_many(found: &Backups, max: usize) -> Refusal {
     let first = found.first_to_remove().and_then(|dir| dir.file_name());
     let first = first.unwrap_or_default().to_string_lossy();
     let detail = format!(
-        "there are {} backups already, and {max} may be there (`serve --max-backups`): remove {first:?} first, or have the oldest removed (`serve --prune-backups`)",
-        found.len(),
+        "the directory of backups holds {}, and {max} may be there (`serve --max-backups`): remove {first:?} first, or have the oldest removed (`serve --prune-backups`)",
+        counted(found.len(), "backup"),
     );
     Refusal::new(StatusCode::INSUFFICIENT_STORAGE, detail)
 }

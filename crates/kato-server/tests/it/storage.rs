@@ -383,7 +383,9 @@ async fn backups_are_counted_and_the_oldest_are_removed_where_that_was_asked_for
     clock.advance(Duration::from_secs(1));
     let refused = server.post("/admin/backups", json!({})).await;
     assert_eq!(refused.status, 507);
-    assert!(refused.text().contains(&before[0]), "{}", refused.text());
+    let told = refused.text();
+    assert!(told.contains("holds 2 backups, and 2 may"), "{told}");
+    assert!(told.contains(&before[0]), "{told}");
     assert_eq!(names(), before);
     // One that was broken off is the first to go.
     let broken_off = backups.join(&before[1]).join("UNFINISHED");
