@@ -58,7 +58,7 @@ impl MicrobesSettings {
         self.loss.check()?;
         // It would only have to give back what it was told.
         check_setting(
-            !(self.loss.counts > 0.0 && self.model.abundance),
+            self.loss.counts <= 0.0 || !self.model.abundance,
             "loss.counts",
             &self.loss.counts,
             "0, or set `model.abundance=false`",

@@ -127,15 +127,12 @@ impl Run {
     ) -> Result<PoetryOutcome, PoetryError> {
         let device = Device::flex().autodiff();
         let mut trainer = self.trainer(&device)?;
-        let (next_epoch, step) = (trainer.progress().epoch, trainer.progress().step);
-        let history: Vec<EpochRecord> = EpochHistory::read(&self.folder.file(RunFolder::HISTORY))?;
+        let (path, progress) = (self.folder.file(RunFolder::HISTORY), trainer.progress());
         // One that was not saved is trained again, whatever it reached.
-        let mut saved = history
-            .iter()
-            .rev()
-            .filter(|record| record.epoch < next_epoch);
-        if saved.next().is_some_and(|last| self.is_good_enough(last)) {
-            return self.outcome(RunEnding::ReachedTarget, step);
+        drop(EpochHistory::open::<EpochRecord>(&path, progress.epoch)?);
+        let last = EpochHistory::read(&path)?.pop();
+        if last.is_some_and(|last| self.is_good_enough(&last)) {
+            return self.outcome(RunEnding::ReachedTarget, progress.step);
         }
         let training = &self.settings.training;
         let mut watch = Watch {

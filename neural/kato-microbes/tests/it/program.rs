@@ -230,19 +230,17 @@ fn what_does_not_fit_is_told_with_flags_and_an_exit_code() -> Done {
             "`deep`",
         ),
     ] {
-        let output = run(at, arguments)?;
-        assert_eq!(
-            output.status.code(),
-            Some(code),
-            "{arguments:?} {}",
-            stderr(&output)
-        );
-        assert!(
-            stderr(&output).contains(wanted),
-            "{arguments:?} {}",
-            stderr(&output)
-        );
+        assert_refused(at, arguments, code, wanted)?;
     }
+    Ok(())
+}
+
+/// Asserts that a command ends with a code, and says a word of why.
+fn assert_refused(at: &Path, arguments: &[&str], code: i32, wanted: &str) -> Done {
+    let output = run(at, arguments)?;
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?} {said}");
+    assert!(said.contains(wanted), "{arguments:?} {said}");
     Ok(())
 }
 
@@ -449,18 +447,7 @@ fn a_model_is_pretrained_tuned_asked_and_explained() -> Done {
             "size",
         ),
     ] {
-        let output = run(at, arguments)?;
-        assert_eq!(
-            output.status.code(),
-            Some(code),
-            "{arguments:?} {}",
-            stderr(&output)
-        );
-        assert!(
-            stderr(&output).contains(wanted),
-            "{arguments:?} {}",
-            stderr(&output)
-        );
+        assert_refused(at, arguments, code, wanted)?;
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use kato_neural::checkpoint::{CheckpointKind, CheckpointWriter, WriterOptions, l
 use kato_neural::layers::Cell;
 use kato_neural::train::{FitEvent, FitOptions, Observer, StepPlace, Trainer, TrainerOptions};
 use kato_neural::{AdamOptions, BoxError, Decay, Precision};
+use kato_test_needs::ends_within;
 
 use crate::model::{Autoencoder, Rebuild, Table};
 use crate::support::{Nobody, device, weights};
@@ -212,7 +213,7 @@ fn a_run_killed_at_any_moment_ends_with_the_same_bits() {
     let (mut folder, mut n_threads) = (tempfile::tempdir().unwrap(), 1);
     for kill in 0..n_kills {
         let mut process = child(folder.path(), n_threads).spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(draws.next_u64() % 150));
+        ends_within(&mut process, Duration::from_millis(draws.next_u64() % 150));
         process.kill().unwrap();
         process.wait().unwrap();
         n_threads = 1 + n_threads % 3;
