@@ -32,14 +32,14 @@ const TICK: Duration = Duration::from_millis(100);
 pub(crate) fn keep(
     store: &EmbeddedStore,
     policy: IndexPolicy,
-    options: BuildOptions,
+    options: &BuildOptions,
 ) -> Result<Option<BuildReport>, IndexFileError> {
     if !policy.is_due(store) {
         kato_prediction::disk::keep_deleted(store);
         return Ok(None);
     }
     showing(&options.progress, || {
-        kato_prediction::disk::build(store, &options).map(Some)
+        kato_prediction::disk::build(store, options).map(Some)
     })
 }
 
@@ -137,7 +137,7 @@ pub(crate) fn after(kb: &Path) -> Option<Value> {
 
 /// Writes the index of a store that a command has changed, as [`after`] does.
 pub(crate) fn after_change(store: &EmbeddedStore) -> Option<Value> {
-    match keep(store, IndexPolicy::Auto, BuildOptions::default()) {
+    match keep(store, IndexPolicy::Auto, &BuildOptions::default()) {
         Ok(report) => Some(to_json(&report?)),
         Err(error) => {
             warn("the index was", error);

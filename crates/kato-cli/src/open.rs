@@ -50,7 +50,7 @@ pub(crate) fn open(
 /// the answers are the same without it.
 pub(crate) fn index_first(store: &EmbeddedStore, max_memory: Option<usize>) {
     let options = kato::index_build_options(max_memory);
-    if let Err(error) = indexing::keep(store, IndexPolicy::Auto, options) {
+    if let Err(error) = indexing::keep(store, IndexPolicy::Auto, &options) {
         let error = told(&error.into());
         say(format_args!(
             "without an index, all of it is loaded: {error}"
