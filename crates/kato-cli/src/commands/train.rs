@@ -275,7 +275,7 @@ fn run(args: &Args) -> Result<ExitCode> {
         let destination = &args.destination;
         let mut preparation = destination.prepare(&run, options, counts);
         index = destination.index(preparation.as_mut());
-        // Forecasts of memory go so far: not to the counts of the head and the occurrences.
+        // Forecasts of memory go so far: not to what is left of the head's counts, nor to the occurrences.
         index_peak_bytes = kato_probe::process::peak_bytes();
         head = destination.head(preparation);
         occurrences = destination.occurrences(&run, &cancel_index);
