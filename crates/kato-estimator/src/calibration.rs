@@ -67,6 +67,9 @@ pub struct Calibration {
     #[serde(default)]
     pub(crate) batches: Option<u32>,
     pub(crate) vocabulary: Option<FrequencyCounts>,
+    /// Mean bytes of the text of a distinct token that was observed; `None` where that is not known.
+    #[serde(default)]
+    pub(crate) token_text_bytes: Option<f64>,
     pub(crate) levels: Vec<LevelEvidence>,
 }
 
@@ -166,6 +169,7 @@ impl Calibration {
             parts: sample.parts,
             batches: sample.batches,
             vocabulary: Some(sample.vocabulary.clone()),
+            token_text_bytes: sample.token_text_bytes,
             levels: levels.collect(),
         }
     }
@@ -241,6 +245,7 @@ impl Calibration {
             parts: 1,
             batches: None,
             vocabulary: None,
+            token_text_bytes: None,
             levels: levels.collect(),
         })
     }

@@ -31,6 +31,9 @@ pub struct CorpusSample {
     pub levels: Vec<LevelSample>,
     /// Frequencies of the tokens that are part of a pattern.
     pub vocabulary: FrequencyCounts,
+    /// Mean bytes of the text of those tokens; `None` where only their ids are known.
+    #[serde(default)]
+    pub(crate) token_text_bytes: Option<f64>,
     /// Repeats among the documents; of token ids, of whole documents alone.
     pub repeats: Repeats,
     /// Different documents by how often they were drawn, of those that were told apart.

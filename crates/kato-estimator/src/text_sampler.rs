@@ -75,7 +75,8 @@ impl<'a> TextSampler<'a> {
     /// When the text cannot be tokenized; then the sample is as before.
     pub fn add(&mut self, text: &str) -> Result<(), LearnError> {
         self.counter.count(text)?;
-        self.sample.take_in(self.counter.take());
+        let counted = self.counter.take();
+        self.add_counted(counted);
         Ok(())
     }
 
@@ -92,7 +93,11 @@ impl<'a> TextSampler<'a> {
     /// Adds documents that a [`counter`](Self::counter) of this sample has counted. The result
     /// depends on the order in which they are added, and on nothing else.
     pub fn add_counted(&mut self, counted: CountedDocuments) {
-        self.sample.take_in(counted);
+        let vocabulary = self.counter.learner.tokenizer().vocabulary();
+        let bytes = |token| vocabulary.get(token).map_or(0, str::len);
+        self.sample.take_in(counted, |token| {
+            u32::try_from(bytes(token)).unwrap_or(u32::MAX)
+        });
     }
 
     /// Ends the sample and returns what was counted.

@@ -21,7 +21,7 @@ pub struct EmbeddedLayout {
     /// `false`.
     pub is_commit_expected: bool,
     /// Mean bytes of the text of a distinct token. Default 7.8, GPT-2's on English text, whose
-    /// blank takes two bytes.
+    /// blank takes two bytes. Of text that is counted whole, its own tokens tell it.
     pub token_text_bytes: f64,
 }
 

@@ -6,7 +6,7 @@ use super::StorageEstimator;
 use super::contents::contents_at;
 use super::level_figures::LevelFigures;
 use crate::breakdown::{GrowthPoint, LevelEstimate, StorageBreakdown};
-use crate::bytes::{BATCH_BYTES, LevelContents, Segments};
+use crate::bytes::{BATCH_BYTES, EmbeddedLayout, LevelContents, Segments};
 use crate::figure::{Figure, Method};
 use crate::level_model::{LevelModel, Reach, drift};
 use crate::{Calibration, StorageEngine, Target};
@@ -22,7 +22,7 @@ pub(super) struct Observation<'a> {
     calibration: &'a Calibration,
     models: Vec<LevelModel<'a>>,
     factor: f64,
-    engine: &'a StorageEngine,
+    engine: StorageEngine,
     confidence: f64,
     /// Half width of intervals, in standard deviations.
     width: f64,
@@ -51,12 +51,22 @@ impl<'a> Observation<'a> {
             1.0 - share,
             width,
         );
+        let engine = match (estimator.engine, calibration.token_text_bytes) {
+            // More text has longer tokens, too.
+            (StorageEngine::Embedded(layout), Some(token_text_bytes)) if factor == 1.0 => {
+                StorageEngine::Embedded(EmbeddedLayout {
+                    token_text_bytes,
+                    ..layout
+                })
+            }
+            (engine, _) => engine,
+        };
         let fit = |level| LevelModel::fit(level, &reach, estimator.law);
         Self {
             calibration,
             models: calibration.levels.iter().map(fit).collect(),
             factor,
-            engine: &estimator.engine,
+            engine,
             confidence: estimator.confidence,
             width,
         }

@@ -139,7 +139,8 @@ impl SampleBuilder {
     pub fn add<P: AsRef<[u32]>>(&mut self, paragraphs: &[P], text_bytes: u64) {
         self.counter.count_tokens(paragraphs, text_bytes);
         let counted = self.counter.take();
-        self.take_in(counted);
+        // Tokens without their texts.
+        self.take_in(counted, |_| 0);
     }
 
     /// Returns what counts documents for this sample, on another thread if it is wanted.
@@ -147,8 +148,9 @@ impl SampleBuilder {
         self.counter.clone()
     }
 
-    /// Takes in documents that were counted for this sample.
-    pub(crate) fn take_in(&mut self, counted: CountedDocuments) {
+    /// Takes in documents that were counted for this sample; `text_bytes` gives those of a token, 0 where they are
+    /// not known.
+    pub(crate) fn take_in(&mut self, counted: CountedDocuments, text_bytes: impl Fn(u32) -> u32) {
         let part = self.taken_in % self.parts;
         self.taken_in = self.taken_in.wrapping_add(1);
         self.levels
@@ -196,8 +198,9 @@ impl SampleBuilder {
             self.text_bytes = self.text_bytes.saturating_add(document.text_bytes);
             self.tokens += document.tokens;
         }
-        for (&token, &times) in &counted.vocabulary {
-            self.vocabulary.add(token, times, self.documents, 1);
+        for (&hash, seen) in &counted.vocabulary {
+            let bytes = text_bytes(seen.token);
+            self.vocabulary.add(hash, seen.times, self.documents, bytes);
         }
         for (hash, bytes) in counted.paragraphs {
             self.repeats.paragraphs.add(hash, bytes, None);
@@ -237,6 +240,8 @@ impl SampleBuilder {
             tokens: self.tokens,
             levels: levels.collect(),
             vocabulary: self.vocabulary.frequencies(),
+            // What a token is made of is its text.
+            token_text_bytes: Some(self.vocabulary.mean_symbols()).filter(|bytes| *bytes > 0.0),
             repeats: self.repeats.repeats(),
             drawn: self.repeats.documents.times(),
             hierarchy: self.counter.hierarchy,

@@ -28,8 +28,15 @@ pub struct CountedDocuments {
     pub(super) window_slices: Vec<u32>,
     pub(super) paragraphs: Vec<(u64, u64)>,
     pub(super) lines: Vec<(u64, u64)>,
-    /// Times that a token is part of a pattern.
-    pub(super) vocabulary: HashTable<u32>,
+    /// Tokens that are part of a pattern.
+    pub(super) vocabulary: HashTable<SeenToken>,
+}
+
+/// A token, and how often it is part of a pattern.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct SeenToken {
+    pub(super) token: u32,
+    pub(super) times: u32,
 }
 
 /// A document, with the ends of what belongs to it.
@@ -255,7 +262,8 @@ fn learned<'a>(
         }
         // Given at level 0 only. Tokens that no pattern holds are in no dictionary.
         for &token in tokens {
-            *vocabulary.entry(hash_token(token)).or_default() += 1;
+            let seen: &mut SeenToken = vocabulary.entry(hash_token(token)).or_default();
+            (seen.token, seen.times) = (token, seen.times + 1);
         }
     }
 }
