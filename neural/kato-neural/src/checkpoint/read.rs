@@ -10,9 +10,9 @@ use safetensors::{Dtype, SafeTensors};
 use super::TrainerProgress;
 use super::manifest::Body;
 use super::write::{MANIFEST, MOMENTS, WEIGHTS, checksum};
+use crate::Error;
 use crate::optimizer::{Adam, Moments};
 use crate::parameters::{Arrays, assign};
-use crate::Error;
 
 /// A checkpoint whose manifest and files were found whole.
 #[derive(Debug, Clone)]
