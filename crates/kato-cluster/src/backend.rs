@@ -6,8 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use kato_learner::{HierarchicalConceptLearner, LearnError, LearnScratch, TextDocument};
 use kato_model::{AttributeLimits, LearnBatch};
-use kato_scheduler::activity::Activity;
-use kato_scheduler::backend::RefusedDocument;
 use kato_scheduler::{Backend, BackendError, BackendErrorKind, Teacher, TrainError};
 use kato_store::slice::{NameRanges, SliceSummary, write_batch};
 use serde_json::Value;
@@ -92,11 +90,6 @@ impl Backend for TaskBackend<'_> {
         let slices = state.levels.get(node_idx).into_iter().flatten();
         Ok(slices.map(|(_, summary)| summary.learns()).sum())
     }
-
-    fn count_patterns(&self, _node_idx: usize) -> Result<Option<u64>, TrainError> {
-        // Known when the slices are merged.
-        Ok(None)
-    }
 }
 
 #[derive(Debug)]
@@ -115,14 +108,6 @@ impl Teacher for TaskTeacher<'_> {
         scratch: &mut LearnScratch,
     ) -> Result<(), LearnError> {
         self.learner.learn(document, &mut self.batch, scratch)
-    }
-
-    fn finish_work(
-        &mut self,
-        _documents: std::ops::Range<u64>,
-        _activity: &Activity,
-    ) -> Result<Vec<RefusedDocument>, TrainError> {
-        Ok(Vec::new())
     }
 
     fn learns(&self, node_idx: usize) -> u64 {

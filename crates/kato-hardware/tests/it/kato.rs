@@ -1,12 +1,12 @@
 //! KATO servers that work, refuse, hang, break off or are none.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kato_hardware::HardwareProfile;
 use kato_hardware::figure::Measured;
 use kato_hardware::prediction::{Workload, WorkloadStore};
 
-use crate::support::{closed_port, reason, short, stand_in};
+use crate::support::{analyzed_in_time, closed_port, reason, short, stand_in};
 
 const HEALTHY: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 20\r\n\r\n{\"status\":\"healthy\"}";
 const BROKEN: &str =
@@ -16,19 +16,7 @@ const OTHER: &str = "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n<html>";
 const CUT: &str = "HTTP/1.1 200 OK\r\ncontent-length: 6000\r\n\r\n{";
 
 fn analyze(url: &str) -> HardwareProfile {
-    let dir = tempfile::tempdir().unwrap();
-    let start = Instant::now();
-    let profile = short(dir.path())
-        .with_kato(url)
-        .build()
-        .unwrap()
-        .analyze_full();
-    assert!(
-        start.elapsed() < Duration::from_secs(5),
-        "{:?}",
-        start.elapsed()
-    );
-    profile
+    analyzed_in_time(|builder| builder.with_kato(url))
 }
 
 fn health(url: &str) -> Measured {

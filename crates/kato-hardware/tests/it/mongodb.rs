@@ -9,22 +9,10 @@ use kato_hardware::step::{Step, StepEvent};
 use kato_mongo_server::{MongoServer, ServerOptions, is_installed};
 use mongodb::bson::doc;
 
-use crate::support::{closed_port, reason, short, stand_in};
+use crate::support::{analyzed_in_time, closed_port, reason, short, stand_in};
 
 fn analyze(uri: &str) -> HardwareProfile {
-    let dir = tempfile::tempdir().unwrap();
-    let start = Instant::now();
-    let profile = short(dir.path())
-        .with_mongodb(uri)
-        .build()
-        .unwrap()
-        .analyze_full();
-    assert!(
-        start.elapsed() < Duration::from_secs(5),
-        "{:?}",
-        start.elapsed()
-    );
-    profile
+    analyzed_in_time(|builder| builder.with_mongodb(uri))
 }
 
 fn figures(results: &MongoResults) -> [&kato_hardware::figure::Measured; 5] {

@@ -4,10 +4,10 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kato_hardware::figure::Measured;
-use kato_hardware::{HardwareAnalyzer, HardwareAnalyzerBuilder};
+use kato_hardware::{HardwareAnalyzer, HardwareAnalyzerBuilder, HardwareProfile};
 use kato_test_needs::wait_until;
 
 /// An analysis of two seconds.
@@ -16,6 +16,18 @@ pub(crate) fn short(directory: &Path) -> HardwareAnalyzerBuilder {
         .with_directory(directory)
         .with_quick(true)
         .with_time_limit(Duration::from_secs(2))
+}
+
+/// An analysis of two seconds, of what `with` adds to it; it ends in time whatever answers.
+pub(crate) fn analyzed_in_time(
+    with: impl FnOnce(HardwareAnalyzerBuilder) -> HardwareAnalyzerBuilder,
+) -> HardwareProfile {
+    let dir = tempfile::tempdir().unwrap();
+    let start = Instant::now();
+    let profile = with(short(dir.path())).build().unwrap().analyze_full();
+    let taken = start.elapsed();
+    assert!(taken < Duration::from_secs(5), "{taken:?}");
+    profile
 }
 
 /// The reason of a figure that must not be there.

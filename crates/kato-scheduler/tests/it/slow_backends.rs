@@ -104,9 +104,6 @@ impl Backend for Elsewhere {
     fn learns(&self, _node_idx: usize) -> Result<u64, TrainError> {
         Ok(0)
     }
-    fn count_patterns(&self, _node_idx: usize) -> Result<Option<u64>, TrainError> {
-        Ok(None)
-    }
 }
 
 impl Teacher for ElsewhereTeacher<'_> {

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fs;
 
+use crate::tokens_of;
 use kato_tokenizer::{
     Family, HfTokenizer, LoadTokenizerError, TokenizeError, Tokenizer, load, load_with_hub_cache,
 };
@@ -36,16 +37,7 @@ const WORDLEVEL: &str = r#"{"version":"2.0","truncation":null,"padding":null,"ad
 
 fn tokens(json: &str, text: &str) -> Vec<String> {
     let tokenizer = HfTokenizer::from_json("x", json).expect("the file is sound");
-    let ids = tokenizer.encode(text).expect("the text is known");
-    ids.iter()
-        .map(|&id| {
-            tokenizer
-                .vocabulary()
-                .get(id)
-                .expect("every id has a token")
-                .to_owned()
-        })
-        .collect()
+    tokens_of(&tokenizer, text)
 }
 
 #[test]

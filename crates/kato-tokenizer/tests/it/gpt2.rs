@@ -1,20 +1,12 @@
 //! GPT-2 as built in.
 
+use crate::tokens_of;
 use kato_tokenizer::{Family, Tokenizer, gpt2, load};
 use proptest::prelude::*;
 
 fn tokens(text: &str) -> Vec<String> {
     let tokenizer = gpt2();
-    let ids = tokenizer.encode(text).expect("GPT-2 encodes any text");
-    ids.iter()
-        .map(|&id| {
-            tokenizer
-                .vocabulary()
-                .get(id)
-                .expect("every id has a token")
-                .to_owned()
-        })
-        .collect()
+    tokens_of(&tokenizer, text)
 }
 
 #[test]
