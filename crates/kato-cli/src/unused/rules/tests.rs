@@ -53,7 +53,7 @@ const ALONE: [(&str, &[&str]); 17] = [
 const ORDER: &[&str] = &["epoch", "window"];
 
 /// Values of which every option takes one.
-const VALUES: [&str; 22] = [
+const VALUES: [&str; 23] = [
     "1",
     "0.5",
     "2,3",
@@ -62,6 +62,7 @@ const VALUES: [&str; 22] = [
     "info",
     "chunks",
     "simple",
+    "work-stealing",
     "1/2",
     "1MB",
     "1h",
