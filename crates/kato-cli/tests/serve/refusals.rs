@@ -101,7 +101,7 @@ fn wrong_usage_is_told() {
         (&["--data", "data", "--in-memory"], "cannot be used with"),
         (
             &["--in-memory", "--addr", "localhost"],
-            "invalid socket address",
+            "give an address and a port",
         ),
         (&["--in-memory", "--workers", "0"], "--workers"),
         (&["--in-memory", "--log-level", "kato=loud"], "--log-level"),
