@@ -156,7 +156,7 @@ fn measurements_of_nothing_are_refused() {
         ),
         (&["--workers", ""], "invalid value '' for '--workers <N,…>'"),
         (&["--repeat", "0"], "invalid value '0' for '--repeat <N>'"),
-        (&["--max-documents", "0"], "0 is not in 1.."),
+        (&["--max-documents", "0"], "give a whole number from 1"),
         (&["--backends", "redis"], "use embedded, or another place"),
         (&["--backends", "embedded:kb"], "name none"),
         (
