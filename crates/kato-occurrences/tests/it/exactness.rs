@@ -205,7 +205,7 @@ fn check_calls(
 /// Writing waits for the disk some forty times a unit.
 fn cases() -> u32 {
     match std::env::var_os("KATO_THOROUGH_TESTS") {
-        Some(_) => 1000,
+        Some(_) => 300,
         None => 24,
     }
 }
