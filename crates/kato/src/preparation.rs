@@ -22,7 +22,8 @@ use kato_store::EmbeddedStore;
 /// # kato::Training::new(&kb).with_source(&text).with_chunk_sizes([4, 2]).run()?;
 /// use kato::head::disk::CountsOptions;
 /// use kato::index::BuildOptions;
-/// use kato::{EmbeddedStore, IndexPolicy, Preparation};
+/// use kato::prelude::*;
+/// use kato::{IndexPolicy, Preparation};
 ///
 /// let store = EmbeddedStore::open_read_only(&kb)?;
 /// let (index, counts) = (BuildOptions::default(), CountsOptions::default());
