@@ -13,9 +13,9 @@ use kato_random::SplitMix64;
 use kato_store::slice::NameRanges;
 use object_store::memory::InMemory;
 
-/// Schedules: a thousand where all features are tested, as in CI, and fewer with `cargo test` alone.
+/// Schedules: 300 where all features are tested, as in CI, and fewer with `cargo test` alone.
 /// `KATO_CHAOS_SCHEDULES` asks for more.
-const SCHEDULES: u64 = if cfg!(feature = "s3") { 1000 } else { 200 };
+const SCHEDULES: u64 = if cfg!(feature = "s3") { 300 } else { 200 };
 
 type Work<'a> = Pin<Box<dyn Future<Output = Option<String>> + 'a>>;
 
