@@ -49,6 +49,19 @@ pub(crate) fn is_no_directory(place: &Path) -> bool {
     fs::metadata(place).is_ok_and(|found| !found.is_dir())
 }
 
+/// Refuses a file in the place of a directory.
+///
+/// # Errors
+///
+/// A conflict; it begins with the option that names the place.
+pub(crate) fn refuse_file(option: &str, dir: &Path) -> Result<()> {
+    if is_no_directory(dir) {
+        let dir = dir.display();
+        bail_as!(Conflict, "{option} {dir} is a file: name a directory");
+    }
+    Ok(())
+}
+
 /// Returns what is said of a file that cannot be written.
 fn refusal(option: &str, file: &Path) -> String {
     let file = file.display();
@@ -62,13 +75,7 @@ fn refusal(option: &str, file: &Path) -> String {
 ///
 /// When they cannot be written; the error begins with the option that names it.
 pub(crate) fn check_directory(option: &str, dir: &Path) -> Result<()> {
-    if is_no_directory(dir) {
-        bail_as!(
-            Conflict,
-            "{option} {} is a file: name a directory",
-            dir.display()
-        );
-    }
+    refuse_file(option, dir)?;
     // What is there of it decides; a link that leads nowhere is there.
     let there = dir.ancestors().find(|dir| dir.symlink_metadata().is_ok());
     let checked = check_parent(&there.unwrap_or(Path::new("")).join("file"));

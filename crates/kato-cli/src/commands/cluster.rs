@@ -34,7 +34,7 @@ use crate::exit::{CommandError, bail_as};
 use crate::interrupt::on_interrupt;
 use crate::output::stdout;
 use crate::source::SourceArgs;
-use crate::writable::is_no_directory;
+use crate::writable::refuse_file;
 
 /// For tests: the process dies at this moment of a task or a merge.
 const ABORT_AT: &str = "KATO_CLUSTER_ABORT_AT";
@@ -189,9 +189,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let generation = PlanGeneration::from_word(&args.generation);
     let folder = Path::new(address);
     let is_new = !address.contains("://") && !folder.exists();
-    if is_no_directory(folder) {
-        bail_as!(Conflict, "--store {address} is a file: name a directory");
-    }
+    refuse_file("--store", folder)?;
     let not_planned = || CommandError {
         class: ErrorClass::Other,
         text: format!(

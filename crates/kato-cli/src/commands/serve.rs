@@ -34,7 +34,7 @@ use crate::machine;
 use crate::memory_limit::memory_limit;
 use crate::prediction::generation;
 use crate::tokens::read_tokens;
-use crate::writable::is_no_directory;
+use crate::writable::refuse_file;
 
 /// Bytes of memory that writing an index takes for sorting, at least and at most.
 const LEAST_SORT_MEMORY: usize = 1 << 20;
@@ -372,9 +372,7 @@ fn check_directories(args: &Args) -> Result<()> {
     for (flag, dir) in directories {
         let Some(dir) = dir else { continue };
         let shown = dir.display();
-        if is_no_directory(dir) {
-            bail_as!(Conflict, "{flag} {shown} is a file: name a directory");
-        }
+        refuse_file(flag, dir)?;
         if EmbeddedStore::exists(dir) {
             bail_as!(
                 Conflict,

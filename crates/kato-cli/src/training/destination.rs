@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::backend::{Backend, warn_of_recovery};
-use crate::exit::{CommandError, bail_as};
+use crate::exit::CommandError;
 use crate::indexing::{self, WrittenCounts};
 use crate::knowledge_base::directory;
 use crate::numbers::counted;
@@ -38,7 +38,7 @@ use crate::report;
 use crate::tokens::read_tokens;
 use crate::trained_run::check_readable_again;
 use crate::training::seconds::seconds;
-use crate::writable::{check_file, check_replaceable, is_no_directory};
+use crate::writable::{check_file, check_replaceable, refuse_file};
 
 /// Where the knowledge goes.
 #[derive(Debug, Args)]
@@ -231,14 +231,7 @@ impl DestinationArgs {
         let state = match self.backend() {
             // All files lie in the directory, which is made first of all.
             Backend::Embedded(dir) => {
-                if is_no_directory(&dir) {
-                    bail_as!(
-                        Conflict,
-                        "--kb {} is a file: name a directory",
-                        dir.display()
-                    );
-                }
-                return Ok(());
+                return refuse_file("--kb", &dir);
             }
             Backend::Kato(_) => Some(self.state()),
             Backend::Mongodb(_) => None,
