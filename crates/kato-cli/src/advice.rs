@@ -78,6 +78,9 @@ const OPTIONS: &[(&str, &str)] = &[
     ("TornLearns::Keep", "--resume --torn-learns keep"),
     ("with_reteaching", "--run and --reteach"),
     ("with_taught_nodes", "--allow-existing-patterns"),
+    // Measuring.
+    ("with_kato", "--server"),
+    ("with_mongodb", "--mongodb"),
     // Estimating.
     ("with_force(true)", "--force"),
 ];
@@ -119,12 +122,9 @@ pub(crate) fn told(error: &Error) -> String {
             text += &cause;
         }
     }
-    if !is_taken("--resume") {
-        text = system::without_resume(&text);
-    }
     // Of several the deepest knows best what was wrong.
     let known = error.chain().filter_map(advice).last();
-    let known = known.or_else(|| system::way_out(error.as_ref(), &text).map(str::to_owned));
+    let known = known.or_else(|| system::way_out(error, &text).map(str::to_owned));
     match known {
         None => text,
         // Behind a list it begins a line.

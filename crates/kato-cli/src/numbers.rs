@@ -1,7 +1,9 @@
 //! Numbers on the command line that lie within bounds.
 
 use std::fmt::Display;
+use std::num::{IntErrorKind, ParseIntError};
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 use std::time::Duration;
 
 pub(crate) use kato_advice::counted;
@@ -56,6 +58,24 @@ pub(crate) fn time(text: &str) -> Result<Duration, String> {
 pub(crate) fn time_above_zero(text: &str) -> Result<Duration, String> {
     let time = time(text).ok().filter(|time| !time.is_zero());
     time.ok_or_else(|| "give a time above 0, such as 90s, 30min or 24h".to_owned())
+}
+
+/// Parses a number of 1 or more.
+///
+/// # Errors
+///
+/// When the text is no such number.
+pub(crate) fn from_one<N>(text: &str) -> Result<N, String>
+where
+    N: FromStr<Err = ParseIntError> + PartialOrd + From<u8>,
+{
+    match text.parse() {
+        Ok(number) if number >= N::from(1) => Ok(number),
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => {
+            Err("that is too large".to_owned())
+        }
+        _ => Err("give a whole number from 1".to_owned()),
+    }
 }
 
 /// Parses the symbols of the longest n-gram.
@@ -113,7 +133,13 @@ mod tests {
         }
         assert_eq!(ngram_order("16"), Ok(16));
         assert_eq!(depth("64"), Ok(64));
+        assert_eq!((from_one("1"), from_one("7")), (Ok(1_u32), Ok(7_u64)));
+        assert_eq!(
+            from_one::<u32>("4294967296"),
+            Err("that is too large".to_owned())
+        );
         for text in ["0", "65", "-1", "1.5", ""] {
+            assert!(text == "65" || from_one::<u64>(text).is_err(), "{text}");
             assert!(depth(text).is_err() && ngram_order(text).is_err(), "{text}");
         }
     }

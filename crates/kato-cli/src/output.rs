@@ -55,6 +55,11 @@ pub(crate) fn is_reader_gone(error: &anyhow::Error) -> bool {
     })
 }
 
+/// Returns whether an error is that of standard output that does not take what is written to it.
+pub(crate) fn is_unwritten(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|cause| cause.is::<Unwritten>())
+}
+
 /// Passes on what became of a write to standard output; that its reader has gone counts as
 /// written. For commands that go on, or have an exit code of their own.
 pub(crate) fn unless_reader_gone(written: anyhow::Result<()>) -> anyhow::Result<()> {

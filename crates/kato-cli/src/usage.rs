@@ -60,11 +60,6 @@ fn unreadable_number(error: &Error) -> Option<(&str, &str, &'static str)> {
     let address = cause
         .downcast_ref()
         .map(|_: &AddrParseError| "give an address and a port, such as 127.0.0.1:8000");
-    // Told with both ends of what can be counted.
-    let told = cause.to_string();
-    let ends = [format!("..{}", u64::MAX), format!("..={}", u32::MAX)];
-    let is_below = told.starts_with("0 is not in 1..") && ends.iter().any(|it| told.ends_with(it));
-    let above = is_below.then_some("give a whole number from 1");
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
@@ -73,7 +68,7 @@ fn unreadable_number(error: &Error) -> Option<(&str, &str, &'static str)> {
         text(ContextKind::InvalidArg)?,
         text(ContextKind::InvalidValue)?,
     );
-    Some((flag, value, whole.or(number).or(address).or(above)?))
+    Some((flag, value, whole.or(number).or(address)?))
 }
 
 /// Returns the flag that was given a number below 0, with that number.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use kato_engine::{Engine, Node};
 use kato_learner::{DocumentPlan, HierarchicalConceptLearner, TextDocument};
-use kato_loader::{BatchDocument, StreamingDatasetLoader};
+use kato_loader::{BatchDocument, DEFAULT_BATCH_BYTES, StreamingDatasetLoader};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
@@ -18,9 +18,6 @@ use crate::document::plan_tokens;
 use crate::ngram::{NgramCounter, NgramModel};
 use crate::progress::{EvaluationPhase, EvaluationProgress};
 use crate::{Corpora, EvaluationError, EvaluationOptions};
-
-/// Text that is planned at once, in bytes.
-const BATCH_BYTES: usize = 512 << 10;
 
 /// Shortest time between two progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
@@ -108,7 +105,7 @@ impl<'a> Passes<'a> {
         if limit == 0 {
             return Ok(None);
         }
-        let batch = loader.next_batch(BATCH_BYTES)?;
+        let batch = loader.next_batch(DEFAULT_BATCH_BYTES)?;
         // Only their number is reported; entries that stay would fill the loader's ledger.
         drop(loader.take_bad_records());
         let Some(batch) = batch else {

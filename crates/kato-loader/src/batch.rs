@@ -6,6 +6,9 @@ use std::sync::Arc;
 use crate::cursor::Cursor;
 use crate::document::{Document, DocumentId, Place};
 
+/// Text of a batch where nothing speaks for another size, in bytes: as much as keeps threads busy.
+pub const DEFAULT_BATCH_BYTES: usize = 512 << 10;
+
 /// Consecutive documents of a corpus, their texts side by side in one buffer.
 ///
 /// Shape: never empty; indices rise, by one unless the loader reads one side of a

@@ -68,7 +68,7 @@ mod walk;
 mod workers;
 
 pub use bad_record::BadRecord;
-pub use batch::{BatchDocument, DocumentBatch};
+pub use batch::{BatchDocument, DEFAULT_BATCH_BYTES, DocumentBatch};
 pub use builder::{DEFAULT_PREFETCH_BYTES, StreamingDatasetLoaderBuilder};
 pub use cursor::{Cursor, RecordCounts};
 pub use document::{Document, DocumentId};

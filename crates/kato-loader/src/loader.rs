@@ -99,7 +99,8 @@ impl StreamingDatasetLoader {
     /// the corpus.
     ///
     /// Shape: at least one document; the texts are shorter than `target_bytes` without the last
-    /// document. A target of 256 KiB to 1 MiB keeps worker threads busy.
+    /// document. A target of 256 KiB to 1 MiB keeps worker threads busy, such as
+    /// [`DEFAULT_BATCH_BYTES`](crate::DEFAULT_BATCH_BYTES).
     ///
     /// # Errors
     ///

@@ -74,7 +74,7 @@ impl Default for TrainingOptions {
         Self {
             n_workers: Workers::Auto,
             distribution: WorkDistribution::default(),
-            batch_bytes: 512 << 10,
+            batch_bytes: kato_loader::DEFAULT_BATCH_BYTES,
             memory_budget: 256 << 20,
             memory_ceiling: None,
             commit_interval: Duration::from_secs(10),

@@ -1,7 +1,12 @@
 //! What to do where the operating system refuses to write.
 
-use std::error::Error as StdError;
 use std::io::{self, ErrorKind};
+
+use anyhow::Error;
+use kato_store::StoreError;
+
+use super::is_taken;
+use crate::output::is_unwritten;
 
 /// Words of errors that say it already.
 const SAID: [&str; 5] = [
@@ -13,13 +18,21 @@ const SAID: [&str; 5] = [
 ];
 
 /// Returns what to do about an error of the operating system, unless the text of its chain says that.
-pub(super) fn way_out(error: &(dyn StdError + 'static), text: &str) -> Option<&'static str> {
+pub(super) fn way_out(error: &Error, text: &str) -> Option<&'static str> {
+    let is_full = |cause: &&StoreError| matches!(cause, StoreError::Full { .. });
+    let mut stores = error.chain().filter_map(|cause| cause.downcast_ref());
+    if stores.any(|cause| is_full(&cause)) {
+        return is_taken("--resume").then_some("--resume does that");
+    }
     if SAID.iter().any(|said| text.contains(said)) {
         return None;
     }
-    let causes = std::iter::successors(Some(error), |&cause| cause.source());
-    let mut errors = causes.filter_map(|cause| cause.downcast_ref::<io::Error>());
-    errors.find_map(|error| way_out_of(error.kind()))
+    let mut errors = error.chain().filter_map(|cause| cause.downcast_ref());
+    errors.find_map(|error: &io::Error| match way_out_of(error.kind()) {
+        // What the command was to do may be done.
+        Some(_) if is_unwritten(error) => Some("send it to where there is room"),
+        way_out => way_out,
+    })
 }
 
 /// Returns what to do about a kind of error.
@@ -33,15 +46,8 @@ const fn way_out_of(kind: ErrorKind) -> Option<&'static str> {
     }
 }
 
-/// Returns a text for a command that has nothing to resume: it is given again.
-pub(super) fn without_resume(text: &str) -> String {
-    text.replace(" and resume", " and try again")
-}
-
 #[cfg(test)]
 mod tests {
-    use anyhow::Error;
-
     use super::*;
     use crate::advice::told;
 
@@ -68,9 +74,13 @@ mod tests {
             assert!(!before.contains(expected), "{before}");
         }
         assert!(!told(&refused(ErrorKind::NotFound)).contains(';'));
+        let full = StoreError::Full {
+            path: "kb/1.seg".into(),
+            source: ErrorKind::StorageFull.into(),
+        };
         assert_eq!(
-            without_resume("free some space and resume: full"),
-            "free some space and try again: full"
+            told(&full.into()),
+            "no space left while writing kb/1.seg: everything committed is safe; free some space, then go on; --resume does that: no storage space"
         );
     }
 }

@@ -39,7 +39,7 @@ pub(crate) struct Args {
     #[arg(value_name = "SOURCE")]
     inputs: Vec<PathBuf>,
     /// Documents of each measurement at most.
-    #[arg(long, alias = "samples", value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, alias = "samples", value_name = "N", default_value_t = 10_000, value_parser = crate::numbers::from_one::<u64>)]
     max_documents: u64,
     /// Numbers of workers.
     #[arg(

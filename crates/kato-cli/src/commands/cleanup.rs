@@ -44,7 +44,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     knowledge_base: KnowledgeBaseArgs,
     /// Forget patterns learned less often than this.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = crate::numbers::from_one::<u64>)]
     threshold: u64,
     /// What happens where a rare pattern is part of one that stays.
     #[arg(long, value_name = "POLICY", value_enum, default_value_t = Policy::Keep)]

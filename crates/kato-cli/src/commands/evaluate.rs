@@ -57,10 +57,10 @@ pub(crate) struct Args {
     /// Ask each level about this many tokens what comes next, and about the same share of its chunks.
     /// Which ones is spread evenly over the documents. A question takes a millisecond or two of a core
     /// at a million patterns.
-    #[arg(long, value_name = "N", default_value_t = 50_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 50_000, value_parser = crate::numbers::from_one::<u64>)]
     max_questions: u64,
     /// Predictions of an answer.
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = crate::numbers::from_one::<u64>)]
     max_predictions: u64,
     #[command(flatten)]
     generation: GenerationArgs,

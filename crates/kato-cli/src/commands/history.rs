@@ -87,7 +87,7 @@ enum Command {
         #[command(flatten)]
         settings: Settings,
         /// Documents of the run.
-        #[arg(long = "documents", alias = "samples", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+        #[arg(long = "documents", alias = "samples", value_name = "N", value_parser = crate::numbers::from_one::<u64>)]
         samples: u64,
         /// Learn calls of a document. Default: those of the largest run with the same chunk sizes.
         #[arg(long, value_name = "N")]

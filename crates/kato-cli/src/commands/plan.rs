@@ -96,7 +96,7 @@ pub(crate) struct Args {
     #[arg(long = "text-size", alias = "target", value_name = "SIZE", value_parser = crate::byte_size::above_zero)]
     target: Option<ByteSize>,
     /// Documents of the run, instead of a size.
-    #[arg(long = "documents", alias = "samples", value_name = "N", conflicts_with = "target", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long = "documents", alias = "samples", value_name = "N", conflicts_with = "target", value_parser = crate::numbers::from_one::<u64>)]
     samples: Option<u64>,
     /// Time in which it is to be done: 90s, 30min, 24h, 2days.
     #[arg(long, value_name = "TIME", value_parser = crate::numbers::time_above_zero)]

@@ -21,6 +21,7 @@ use crate::interrupt::stop_on_interrupt;
 use crate::learning::LearningArgs;
 use crate::machine;
 use crate::meter::Meter;
+use crate::numbers::depth;
 use crate::pilot::PilotCorpus;
 use crate::repository::sources_or_own_text;
 use crate::source::{SOURCE_HELP, SourceArgs};
@@ -59,10 +60,10 @@ pub(crate) struct Args {
     #[arg(long = "try", value_name = "N,…")]
     tries: Vec<String>,
     /// Numbers of levels to try with every one of --chunks.
-    #[arg(long, value_name = "N,…", value_delimiter = ',', requires = "chunks")]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', requires = "chunks", value_parser = depth)]
     depths: Vec<usize>,
     /// Chunk sizes, the same on all levels, to try with every one of --depths.
-    #[arg(long, value_name = "N,…", value_delimiter = ',', requires = "depths")]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', requires = "depths", value_parser = symbols)]
     chunks: Vec<usize>,
     /// Numbers of workers to try. Default: one per core.
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = machine::parse_threads)]
@@ -90,7 +91,7 @@ pub(crate) struct Args {
     )]
     text: ByteSize,
     /// Text on which quality is measured.
-    #[arg(long, value_name = "SIZE", default_value = "200kB")]
+    #[arg(long, value_name = "SIZE", default_value = "200kB", value_parser = crate::byte_size::above_zero)]
     held_out: ByteSize,
     /// Tokens whose prediction is tried in the last round. Every round tries a quarter as many as the next
     /// one. 0 measures no quality.
@@ -100,7 +101,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=8))]
     rounds: u32,
     /// How often each trial is made.
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = crate::numbers::from_one::<u32>)]
     repeat: u32,
     /// Decides which documents are trained and asked, and the order of trials.
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -226,12 +227,14 @@ impl From<PlanError> for Failed {
 fn configurations(args: &Args) -> Result<Vec<Configuration>> {
     let mut levels: Vec<Vec<usize>> = vec![args.learning.levels().to_vec()];
     for sizes in &args.tries {
-        let parsed = sizes.split(',').map(|size| size.trim().parse::<usize>());
-        let parsed: Result<Vec<usize>, _> = parsed.collect();
-        let Ok(parsed) = parsed else {
-            bail_as!(Usage, "--try {sizes}: give chunk sizes, such as 5,7,9");
-        };
-        levels.push(parsed);
+        let parsed = sizes.split(',').map(|size| symbols(size.trim()));
+        match parsed.collect() {
+            Ok(parsed) => levels.push(parsed),
+            Err(_) => bail_as!(
+                Usage,
+                "--try {sizes}: give chunk sizes from 2, such as 5,7,9"
+            ),
+        }
     }
     for &depth in &args.depths {
         levels.extend(args.chunks.iter().map(|&chunk| vec![chunk; depth]));
@@ -289,6 +292,12 @@ fn trials(args: &mut Args, stop: &StopSignal) -> Result<Trials> {
         made: 0,
         resumed: 0,
     })
+}
+
+/// Parses a chunk size.
+fn symbols(text: &str) -> Result<usize, String> {
+    let size = text.parse().ok().filter(|&size| size >= 2);
+    size.ok_or_else(|| "give chunk sizes from 2, such as 5,7,9".to_owned())
 }
 
 /// Parses the value of `--weight`.

@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 use indicatif::{HumanBytes, HumanCount, HumanDuration};
 use kato_estimator::repeats::{RepeatCounter, Repeats};
-use kato_loader::{BadRecord, RecordCounts, StreamingDatasetLoader};
+use kato_loader::{BadRecord, DEFAULT_BATCH_BYTES, RecordCounts, StreamingDatasetLoader};
 use kato_scheduler::StopSignal;
 use serde::Serialize;
 
@@ -18,8 +18,6 @@ use crate::numbers::counted;
 use crate::remote::Fetcher;
 use crate::source::Sources;
 
-/// Text that is taken from the loader at once, in bytes.
-const BATCH_BYTES: usize = 512 << 10;
 /// Bad records that are shown.
 const MAX_BAD_RECORDS: usize = 10;
 /// Columns of one of them.
@@ -115,7 +113,7 @@ struct Reading {
 impl Reading {
     /// Reads a batch of documents; returns false at the end.
     fn next(&mut self, loader: &mut StreamingDatasetLoader) -> Result<bool> {
-        let batch = loader.next_batch(BATCH_BYTES)?;
+        let batch = loader.next_batch(DEFAULT_BATCH_BYTES)?;
         // Never below 0, as no more than the room is added.
         let room = MAX_BAD_RECORDS - self.bad_records.len();
         // Taken after every batch, and most of them dropped, because the loader ends when its list

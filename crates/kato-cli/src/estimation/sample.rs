@@ -11,15 +11,12 @@ use kato_estimator::sample::CountedDocuments;
 use kato_estimator::text_sampler::TextCounter;
 use kato_estimator::{CorpusSample, TextSampler};
 use kato_learner::HierarchicalConceptLearner;
-use kato_loader::{DocumentBatch, StreamingDatasetLoader};
+use kato_loader::{DEFAULT_BATCH_BYTES, DocumentBatch, StreamingDatasetLoader};
 use kato_probe::in_order;
 use kato_scheduler::StopSignal;
 
 use crate::meter::Meter;
 use crate::numbers::counted;
-
-/// Text that is taken from the loader at once, in bytes: as much as a run takes.
-const BATCH_BYTES: usize = 512 << 10;
 
 /// How much of a corpus is looked at.
 #[derive(Debug, Clone, Copy)]
@@ -131,7 +128,7 @@ impl Reading {
         if self.documents >= most || look.time.is_some_and(|time| self.start.elapsed() >= time) {
             return Ok(None);
         }
-        let Some(batch) = loader.next_batch(BATCH_BYTES)? else {
+        let Some(batch) = loader.next_batch(DEFAULT_BATCH_BYTES)? else {
             return Ok(None);
         };
         ensure!(

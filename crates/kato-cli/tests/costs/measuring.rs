@@ -43,6 +43,21 @@ fn a_directory_that_is_not_there_is_refused_by_its_option() {
 }
 
 #[test]
+fn a_service_without_an_address_is_refused_by_its_option_before_anything_is_measured() {
+    let place = Place::new(1);
+    for (option, expected) in [
+        ("--server", "--server is no address: give http://host:port"),
+        (
+            "--mongodb",
+            "--mongodb is no address: give mongodb://host:port",
+        ),
+    ] {
+        let told = place.refusal("hardware", &[option, "nonsense", "--quiet"], 2);
+        assert_eq!(told.trim_end(), format!("error: {expected}"));
+    }
+}
+
+#[test]
 fn services_that_are_down_are_unknown_and_the_rest_is_measured() {
     let place = Place::new(1);
     let nobody = [

@@ -341,8 +341,14 @@ fn settings_are_ranked_and_a_file_of_trials_makes_none_again() {
         (&again["ranking"], &again["resumed"]),
         (&first["ranking"], &first["trials"])
     );
-    let told = place.refusal("tune", &["corpus.jsonl", "--try", "0"], 2);
-    assert!(told.contains("chunk size"), "{told}");
+    for wrong in [
+        &["--try", "5,0"][..],
+        &["--held-out", "0"],
+        &["--chunks", "1", "--depths", "2"],
+    ] {
+        let told = place.refusal("tune", &[&["corpus.jsonl"], wrong].concat(), 2);
+        assert!(told.contains(wrong[0]), "{told}");
+    }
     let told = place.refusal("tune", &["corpus.jsonl", "--weight", "speed=1"], 2);
     assert!(told.contains("rate, bits"), "{told}");
 }

@@ -37,8 +37,9 @@ fn a_full_disk_loses_nothing_that_was_committed() {
             "{message}"
         );
         assert!(
-            message
-                .contains("everything committed is safe; raise the limit (`ulimit -f`) and resume"),
+            message.contains(
+                "everything committed is safe; raise the limit (`ulimit -f`), then go on; --resume does that"
+            ),
             "{message}"
         );
         let now = place.committed("kb").unwrap();

@@ -43,7 +43,7 @@ const BLOCK: f64 = 256.0;
 const BLOCK_INDEX_BYTES: f64 = 20.0;
 const NAME_BYTES: f64 = 20.0;
 
-/// Text that a worker takes at once, in bytes.
+/// Text that a worker takes at once, in bytes: what the loader hands over by default.
 pub(crate) const BATCH_BYTES: f64 = (512 << 10) as f64;
 
 /// Tokens that a worker learns in the ten seconds between two commits, on the machine of

@@ -9,6 +9,11 @@ use super::HardwareAnalyzer;
 use crate::step::StepEvent;
 use crate::{Cancellation, HardwareError};
 
+/// Schemes of the address of a MongoDB.
+const MONGODB: [&str; 2] = ["mongodb", "mongodb+srv"];
+/// Schemes of the address of a server.
+const KATO: [&str; 2] = ["http", "https"];
+
 type Listener = Arc<dyn Fn(StepEvent) + Send + Sync>;
 
 /// Settings of an analysis, made by [`HardwareAnalyzer::builder`].
@@ -129,8 +134,31 @@ impl HardwareAnalyzerBuilder {
     ///
     /// # Errors
     ///
-    /// [`HardwareError::OutOfRange`] for a time limit beyond its range.
+    /// [`HardwareError::OutOfRange`] for a time limit beyond its range, and for what is no address of a
+    /// MongoDB or of a server.
     pub fn build(self) -> Result<HardwareAnalyzer, HardwareError> {
+        let services = [
+            (
+                "`with_mongodb`",
+                &self.mongodb,
+                MONGODB,
+                "mongodb://host:port",
+            ),
+            ("`with_kato`", &self.kato, KATO, "http://host:port"),
+        ];
+        for (setting, address, schemes, expected) in services {
+            if address
+                .as_deref()
+                .is_some_and(|it| !is_address(it, schemes))
+            {
+                return Err(HardwareError::OutOfRange {
+                    setting,
+                    // Not shown, as it may hold a password.
+                    given: "no address".to_owned(),
+                    expected,
+                });
+            }
+        }
         let range = Duration::from_secs(1)..=Duration::from_secs(3600);
         match self.time_limit {
             Some(limit) if !range.contains(&limit) => Err(HardwareError::OutOfRange {
@@ -141,4 +169,10 @@ impl HardwareAnalyzerBuilder {
             _ => Ok(HardwareAnalyzer { settings: self }),
         }
     }
+}
+
+/// Returns whether a text is an address with one of some schemes, and names something behind it.
+fn is_address(text: &str, schemes: [&str; 2]) -> bool {
+    text.split_once("://")
+        .is_some_and(|(scheme, rest)| schemes.contains(&scheme) && !rest.is_empty())
 }

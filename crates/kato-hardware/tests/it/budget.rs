@@ -162,3 +162,27 @@ fn time_limits_that_make_no_sense_are_refused() {
         "time_limit is 0 s: give one second to an hour"
     );
 }
+
+#[test]
+fn what_is_no_address_is_refused_before_anything_is_measured() {
+    for text in [
+        "nonsense",
+        "",
+        "http://",
+        "mongodb://",
+        "ftp://a",
+        "user:secret@host:1",
+    ] {
+        let built = HardwareAnalyzer::builder().with_kato(text).build();
+        assert_eq!(
+            built.unwrap_err().to_string(),
+            "`with_kato` is no address: give http://host:port"
+        );
+        let built = HardwareAnalyzer::builder().with_mongodb(text);
+        let taken = built.build().map(drop);
+        assert_eq!(
+            taken.map_err(|error| error.to_string()),
+            Err("`with_mongodb` is no address: give mongodb://host:port".to_owned())
+        );
+    }
+}

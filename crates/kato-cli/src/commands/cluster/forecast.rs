@@ -31,14 +31,14 @@ pub(crate) struct ForecastArgs {
         value_name = "N,…",
         value_delimiter = ',',
         default_value = "10,100,1000",
-        value_parser = clap::value_parser!(u64).range(1..)
+        value_parser = crate::numbers::from_one::<u64>
     )]
     workers: Vec<u64>,
     /// Tasks. Default: the number with which the run ends first, of at most five billion tokens each.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = crate::numbers::from_one::<u64>)]
     tasks: Option<u64>,
     /// Ranges of names. Default: the number with which the run ends first, of at most 2³¹ symbols each.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = crate::numbers::from_one::<u64>)]
     ranges: Option<u64>,
     /// Number of levels.
     #[arg(
@@ -46,11 +46,11 @@ pub(crate) struct ForecastArgs {
         alias = "levels",
         value_name = "N",
         default_value_t = 3,
-        value_parser = clap::value_parser!(u64).range(1..)
+        value_parser = crate::numbers::from_one::<u64>
     )]
     levels: u64,
     /// Threads of a machine.
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = crate::numbers::from_one::<u64>)]
     threads: u64,
     /// Bytes a second that the network of a machine carries.
     #[arg(long, value_name = "SIZE", default_value = "312MB", value_parser = crate::byte_size::above_zero)]

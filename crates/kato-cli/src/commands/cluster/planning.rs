@@ -29,11 +29,11 @@ pub(super) struct PlanArgs {
     #[arg(value_name = "SOURCE", required = true)]
     sources: Vec<PathBuf>,
     /// Tasks: ten for each worker keep all of them busy to the end.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = crate::numbers::from_one::<u32>)]
     tasks: u32,
     /// Ranges of names: so many merges of each level may run at once, and so many segments the
     /// knowledge base has.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = crate::numbers::from_one::<u32>)]
     ranges: u32,
     /// Cut at positions, for which the corpus is read once, and not into shards. Done by itself
     /// where it is needed: for provenance, metadata, limits and mixtures.
@@ -65,7 +65,7 @@ pub(super) struct ExtendArgs {
     #[arg(value_name = "SOURCE", required = true)]
     sources: Vec<PathBuf>,
     /// Tasks of what is added.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = crate::numbers::from_one::<u32>)]
     tasks: u32,
     /// Cut at positions, for which what is added is read once, and not into shards.
     #[arg(long)]
