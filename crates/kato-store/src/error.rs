@@ -151,7 +151,7 @@ pub enum StoreError {
     },
     /// The disk or the quota is full, or a limit on the size of files was reached. What was committed
     /// before is safe.
-    #[error("{} while writing {}: everything committed is safe; {}, then go on", limit_of(source), path.display(), way_out_of(source))]
+    #[error("{} while writing {}: everything committed is safe; {}", limit_of(source), path.display(), way_out_of(source))]
     Full {
         /// The file being written.
         path: PathBuf,

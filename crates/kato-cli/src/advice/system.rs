@@ -22,7 +22,7 @@ pub(super) fn way_out(error: &Error, text: &str) -> Option<&'static str> {
     let is_full = |cause: &&StoreError| matches!(cause, StoreError::Full { .. });
     let mut stores = error.chain().filter_map(|cause| cause.downcast_ref());
     if stores.any(|cause| is_full(&cause)) {
-        return is_taken("--resume").then_some("--resume does that");
+        return is_taken("--resume").then_some("--resume goes on from there");
     }
     if SAID.iter().any(|said| text.contains(said)) {
         return None;
@@ -80,7 +80,7 @@ mod tests {
         };
         assert_eq!(
             told(&full.into()),
-            "no space left while writing kb/1.seg: everything committed is safe; free some space, then go on; --resume does that: no storage space"
+            "no space left while writing kb/1.seg: everything committed is safe; free some space: no storage space; --resume goes on from there"
         );
     }
 }

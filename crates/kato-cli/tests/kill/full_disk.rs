@@ -37,9 +37,8 @@ fn a_full_disk_loses_nothing_that_was_committed() {
             "{message}"
         );
         assert!(
-            message.contains(
-                "everything committed is safe; raise the limit (`ulimit -f`), then go on; --resume does that"
-            ),
+            message.contains("everything committed is safe; raise the limit (`ulimit -f`)")
+                && message.ends_with("; --resume goes on from there\n"),
             "{message}"
         );
         let now = place.committed("kb").unwrap();
