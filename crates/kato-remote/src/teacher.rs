@@ -106,7 +106,7 @@ impl<'a> RemoteTeacher<'a> {
         {
             // If one level fails, the others are dropped in the middle of their requests. The run
             // ends then, and what they had sent is in the journal, so that resuming it asks what
-            // arrived.
+            // arrived; where nobody could tell that, their answers are waited for.
             let lanes = levels.iter().zip(sessions.iter_mut()).zip(probes);
             let taught = lanes
                 .enumerate()
@@ -114,7 +114,12 @@ impl<'a> RemoteTeacher<'a> {
                     let lane = Lane { stock, probe };
                     lane.teach(session, (documents.start, node_idx), items, activity)
                 });
-            let taught = backend.unless_interrupted(try_join_all(taught));
+            let taught = backend.unless_interrupted(async {
+                match stock.can_find_out() {
+                    true => try_join_all(taught).await,
+                    false => join_all(taught).await.into_iter().collect(),
+                }
+            });
             self.has_given_up |= taught.is_err();
             // Only now, as the others had their answers until here.
             return match taught?.into_iter().all(|is_taught| is_taught) {

@@ -44,6 +44,12 @@ enum Record {
         level: usize,
         places: Range<usize>,
     },
+    /// Planned calls from a place on were not learned, and are not sent before they are planned again.
+    Unsent {
+        work: u64,
+        level: usize,
+        from: usize,
+    },
     /// Patterns whose counts are to be compared in the end.
     Doubted {
         level: usize,
@@ -349,6 +355,20 @@ impl Journal {
         }))
     }
 
+    /// Takes back what was planned behind the last call that has arrived: it is known not to have been learned.
+    pub(crate) fn take_back(&mut self, (work, level): WorkKey) -> Result<(), RemoteError> {
+        let Some(progress) = self.works.get(&(work, level)) else {
+            return Ok(());
+        };
+        let last = progress.arrived.iter().rposition(|arrived| *arrived);
+        let from = last.map_or(0, |last| last + 1);
+        match from < progress.calls.len() {
+            // Not flushed: if the line is lost, the calls are asked about.
+            true => self.append([Record::Unsent { work, level, from }]),
+            false => Ok(()),
+        }
+    }
+
     /// Remembers patterns whose counts are to be compared in the end.
     pub(crate) fn doubt(
         &mut self,
@@ -519,6 +539,12 @@ impl Journal {
                     arrived.fill(true);
                 }
             }
+            Record::Unsent { work, level, from } => {
+                if let Some(progress) = self.works.get_mut(&(work, level)) {
+                    progress.calls.truncate(from);
+                    progress.arrived.truncate(from);
+                }
+            }
             Record::Doubted { level, names } => {
                 self.doubted.entry(level).or_default().extend(names);
             }
@@ -600,6 +626,29 @@ mod tests {
             "{:?} {:?} {:?} {:?} {:?}",
             journal.works, journal.sessions, journal.doubted, journal.torn, journal.landmarks
         )
+    }
+
+    #[test]
+    fn what_was_not_sent_is_taken_back_behind_what_has_arrived() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut written = journal(dir.path());
+        for key in [(0, 0), (8, 0), (8, 1), (9, 9)] {
+            written.take_back(key).unwrap();
+        }
+        let read = Journal::open(&dir.path().join("journal")).unwrap();
+        assert_eq!(state(&read), state(&written));
+        let planned = |key| read.progress(key).map(|progress| progress.calls.len());
+        assert_eq!(
+            [(0, 0), (8, 0), (8, 1), (9, 9)].map(planned),
+            [Some(5), Some(5), Some(0), None]
+        );
+        // What lies in front of something that has arrived stays open.
+        assert_eq!(
+            (read.open_works(0, 0), read.open_works(1, 0)),
+            (vec![(8, 0)], vec![])
+        );
+        written.plan((8, 1), &calls(1..3)).unwrap();
+        assert_eq!(written.open_works(1, 0), [(8, 1)]);
     }
 
     #[test]

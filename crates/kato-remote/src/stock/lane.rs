@@ -70,6 +70,25 @@ impl Drop for OpenRequest<'_> {
     }
 }
 
+/// What was planned of a work in a run onto nodes that were taught before. When the run ends with an answer to
+/// every request, what has not arrived is taken back: nobody could ask about it later.
+struct Plan<'a> {
+    stock: &'a Stock,
+    key: WorkKey,
+}
+
+impl Drop for Plan<'_> {
+    fn drop(&mut self) {
+        let unanswered = self.stock.levels[self.key.1].unanswered();
+        let is_known = unanswered.iter().all(|request| request.key != self.key);
+        drop(unanswered);
+        if is_known && !self.stock.can_find_out() {
+            // Where the journal cannot be written, the run cannot be resumed, which it says then.
+            drop(self.stock.ledger().journal.take_back(self.key));
+        }
+    }
+}
+
 /// What became of a request.
 enum Sent {
     /// Its learn calls are carried out.
@@ -114,6 +133,7 @@ impl Stock {
         // First of all: other documents under these keys would be taken for what was sent before.
         self.check_plan(key, items)?;
         let level = &self.levels[key.1];
+        let _plan = Plan { stock: self, key };
         let mut last_finished = Instant::now();
         let mut n_finished = level.finished.load(Ordering::Relaxed);
         let mut has_failed = false;
@@ -278,6 +298,10 @@ impl Stock {
                     return Ok(Sent::Unanswered { has_failed });
                 }
                 Err(ClientError::Retired { pattern, .. }) => {
+                    // Of several nobody said what became of those in front of it.
+                    if batch.len() == 1 {
+                        open.end();
+                    }
                     let pattern = pattern.unwrap_or(items[places[0]].name);
                     let retired = RetiredPattern::new(level.client.node_id(), pattern);
                     return Err(RemoteError::Retired(retired));

@@ -71,6 +71,12 @@ impl Silence {
 }
 
 impl Stock {
+    /// Returns whether it can be found out what arrived of a request without an answer: not of a node that was
+    /// taught before.
+    pub(crate) const fn can_find_out(&self) -> bool {
+        !self.settings.onto_taught
+    }
+
     /// Settles what a process before this one has left at work on a level.
     pub(super) async fn settle_left(&self, level_idx: usize) -> Result<(), RemoteError> {
         let (unanswered, sessions) = {
@@ -118,7 +124,7 @@ impl Stock {
     ) -> Result<(), RemoteError> {
         let level = &self.levels[level_idx];
         if !unanswered.is_empty() {
-            if self.settings.onto_taught {
+            if !self.can_find_out() {
                 let reason = "nobody knows what became of a request, and of a node that was taught before nobody can find out: begin a new run";
                 return Err(teach(&level.client, reason));
             }

@@ -8,11 +8,14 @@ use std::time::Duration;
 use kato_learner::HierarchicalConceptLearner;
 use kato_learner::config::Recording;
 use kato_remote::{RemoteBackend, RemoteError};
-use kato_scheduler::{BackendErrorKind, RunConfiguration, TrainError};
+use kato_scheduler::{
+    Backend as _, BackendErrorKind, RunConfiguration, TrainError, loader_at_checkpoint,
+    train_parallel_with,
+};
 
 use crate::support::{
-    TestServer, assert_equal, backend, client, corpus, documents, learner, options, own_error,
-    train_there, train_there_with, trained_here,
+    TestServer, assert_equal, backend, backend_of, builder, client, corpus, documents, learner,
+    options, own_error, train_there, train_there_with, trained_here,
 };
 
 #[test]
@@ -30,6 +33,32 @@ fn an_interrupted_run_goes_on_where_it_ended() {
         }
         assert_equal(&server.stop(), &trained_here(&text), "interrupted");
     }
+}
+
+#[test]
+fn a_run_onto_nodes_that_were_taught_before_goes_on_where_it_was_interrupted() {
+    let text = corpus(30);
+    let dir = tempfile::tempdir().unwrap();
+    let state = dir.path().join("state.json");
+    let server = TestServer::start(&dir.path().join("data"), false);
+    let resumed = || {
+        let builder = builder(server.addr, &state, 4).with_taught_nodes(true);
+        backend_of(builder, &state).unwrap()
+    };
+    let mut is_complete = false;
+    let mut n_sessions = 0;
+    // Stopped with the first documents of each process: the others are in the middle of theirs.
+    while !is_complete {
+        let (backend, options) = (resumed(), options(3));
+        let stop = options.stop.clone();
+        let mut loader = loader_at_checkpoint(documents(&text), &backend.checkpoint()).unwrap();
+        let on_event = |_event| stop.stop();
+        let report = train_parallel_with(&mut loader, &learner(), &backend, &options, on_event);
+        is_complete = report.unwrap().complete;
+        n_sessions += 1;
+    }
+    assert!(n_sessions > 3, "{n_sessions}");
+    assert_equal(&server.stop(), &trained_here(&text), "onto taught nodes");
 }
 
 /// All files of a run's state, as a crash would leave them.

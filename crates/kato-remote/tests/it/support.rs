@@ -11,7 +11,7 @@ use kato_learner::config::Recording;
 use kato_loader::{StreamingDatasetLoader, StreamingDatasetLoaderBuilder, TextUnit};
 use kato_model::RunName;
 use kato_model::naming::processor_id;
-use kato_remote::{RemoteBackend, RemoteError};
+use kato_remote::{RemoteBackend, RemoteBackendBuilder, RemoteError};
 use kato_scheduler::{
     Backend, RunConfiguration, TrainError, TrainingOptions, TrainingReport, Workers,
     loader_at_checkpoint, train_parallel, train_parallel_with,
@@ -162,11 +162,23 @@ pub(crate) fn backend(
     state: &Path,
     batch: usize,
 ) -> Result<RemoteBackend, RemoteError> {
-    let learner = learner();
-    let builder = RemoteBackend::builder(client(addr), RUN.parse().unwrap(), state)
+    backend_of(builder(addr, state, batch), state)
+}
+
+/// Settings of a backend on a server.
+pub(crate) fn builder(addr: SocketAddr, state: &Path, batch: usize) -> RemoteBackendBuilder {
+    RemoteBackend::builder(client(addr), RUN.parse().unwrap(), state)
         .with_batch(NonZeroUsize::new(batch).unwrap())
         .with_timeout(Duration::from_secs(20))
-        .with_settle(Duration::from_millis(50));
+        .with_settle(Duration::from_millis(50))
+}
+
+/// Begins a run, or goes on with it where there is a state.
+pub(crate) fn backend_of(
+    builder: RemoteBackendBuilder,
+    state: &Path,
+) -> Result<RemoteBackend, RemoteError> {
+    let learner = learner();
     // A run that was killed before its first commit has taught nothing.
     match state.exists() {
         true => builder.open(&learner),
