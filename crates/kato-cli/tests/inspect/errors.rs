@@ -384,3 +384,58 @@ fn an_import_from_a_pipe_that_nobody_writes_into_can_be_interrupted() {
     let status = child.wait().unwrap();
     assert!(matches!(status.code(), Some(130) | None), "{status}");
 }
+
+#[test]
+fn files_are_neither_places_for_folders_nor_overwritten_by_what_is_made_like_them() {
+    let place = Workplace::trained();
+    let text = "The cat sat on the mat.\n";
+    fs::write(place.path("a.txt"), text).unwrap();
+    let in_a_file = |option: &str| format!("{option}: a.txt is a file: choose another place");
+    let corpus = |out| {
+        [
+            "--like",
+            "a.txt",
+            "--text-size",
+            "1kB",
+            "--seed",
+            "1",
+            "--out",
+            out,
+        ]
+    };
+    for (program, arguments, expected) in [
+        (
+            "salvage",
+            &["kb", "--out", "a.txt"][..],
+            "--out a.txt is a file: name a directory".into(),
+        ),
+        (
+            "salvage",
+            &["kb", "--out", "a.txt/new"],
+            in_a_file("--out a.txt/new"),
+        ),
+        (
+            "man",
+            &["--out", "a.txt"],
+            "--out a.txt is a file: name a directory".into(),
+        ),
+        (
+            "inspect",
+            &["--kb", "kb", "--export", "a.txt/b"],
+            in_a_file("--export a.txt/b"),
+        ),
+        ("corpus", &corpus("a.txt/b"), in_a_file("--out a.txt/b")),
+        (
+            "corpus",
+            &corpus("./a.txt"),
+            "--out ./a.txt is the sample: name another file".into(),
+        ),
+    ] {
+        let (code, message) = place.fails(program, arguments);
+        assert_eq!(
+            (code, message.trim_end()),
+            (6, format!("error: {expected}").as_str())
+        );
+    }
+    assert_eq!(fs::read_to_string(place.path("a.txt")).unwrap(), text);
+}
