@@ -126,13 +126,24 @@ fn something_else_where_a_command_writes_is_a_conflict() {
     fs::write(place.path("file"), "mine").unwrap();
     fs::create_dir(place.path("taken")).unwrap();
     fs::write(place.path("taken/file"), "mine").unwrap();
+    let corpus = fs::read_to_string(place.path("corpus.jsonl")).unwrap();
     let mut lines = vec![
         "train corpus.jsonl --kb file",
+        "train corpus.jsonl --kb file/in",
+        "train corpus.jsonl --kb other --profile --report file/in.html",
         "train corpus.jsonl --kb taken",
         "serve --data file --addr 127.0.0.1:0",
         "serve --data data --backups file --addr 127.0.0.1:0",
         "salvage kb --out file",
+        "serve --data data --backups file/in --addr 127.0.0.1:0",
         "salvage kb --out taken",
+        "salvage kb --out file/in",
+        "runs export kb file/in",
+        "inspect --kb kb --export file/in",
+        "corpus --like corpus.jsonl --text-size 1kB --seed 1 --out file/in",
+        "corpus --like corpus.jsonl --text-size 1kB --seed 1 --out ./corpus.jsonl",
+        "estimate corpus.jsonl --plot file/in",
+        "man --out file/in",
         "runs export kb taken",
         "inspect --kb kb --export taken",
         "corpus --like corpus.jsonl --text-size 1kB --seed 1 --out taken",
@@ -154,6 +165,10 @@ fn something_else_where_a_command_writes_is_a_conflict() {
     for mine in ["file", "taken/file"] {
         assert_eq!(fs::read_to_string(place.path(mine)).unwrap(), "mine");
     }
+    assert_eq!(
+        fs::read_to_string(place.path("corpus.jsonl")).unwrap(),
+        corpus
+    );
     assert!(!place.path("other").exists() && !place.path("data").exists());
 }
 
@@ -383,59 +398,4 @@ fn an_import_from_a_pipe_that_nobody_writes_into_can_be_interrupted() {
     assert!(killed.unwrap().success());
     let status = child.wait().unwrap();
     assert!(matches!(status.code(), Some(130) | None), "{status}");
-}
-
-#[test]
-fn files_are_neither_places_for_folders_nor_overwritten_by_what_is_made_like_them() {
-    let place = Workplace::trained();
-    let text = "The cat sat on the mat.\n";
-    fs::write(place.path("a.txt"), text).unwrap();
-    let in_a_file = |option: &str| format!("{option}: a.txt is a file: choose another place");
-    let corpus = |out| {
-        [
-            "--like",
-            "a.txt",
-            "--text-size",
-            "1kB",
-            "--seed",
-            "1",
-            "--out",
-            out,
-        ]
-    };
-    for (program, arguments, expected) in [
-        (
-            "salvage",
-            &["kb", "--out", "a.txt"][..],
-            "--out a.txt is a file: name a directory".into(),
-        ),
-        (
-            "salvage",
-            &["kb", "--out", "a.txt/new"],
-            in_a_file("--out a.txt/new"),
-        ),
-        (
-            "man",
-            &["--out", "a.txt"],
-            "--out a.txt is a file: name a directory".into(),
-        ),
-        (
-            "inspect",
-            &["--kb", "kb", "--export", "a.txt/b"],
-            in_a_file("--export a.txt/b"),
-        ),
-        ("corpus", &corpus("a.txt/b"), in_a_file("--out a.txt/b")),
-        (
-            "corpus",
-            &corpus("./a.txt"),
-            "--out ./a.txt is the sample: name another file".into(),
-        ),
-    ] {
-        let (code, message) = place.fails(program, arguments);
-        assert_eq!(
-            (code, message.trim_end()),
-            (6, format!("error: {expected}").as_str())
-        );
-    }
-    assert_eq!(fs::read_to_string(place.path("a.txt")).unwrap(), text);
 }
