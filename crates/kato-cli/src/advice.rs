@@ -222,7 +222,7 @@ mod tests {
         for (text, expected) in [
             (
                 "{\"body\": \"a\"}\n",
-                "; name the text field with --field, or list and skip such records with --on-bad skip",
+                "; name the text field with --field, and that of names with --id-field, or list and skip such records with --on-bad skip",
             ),
             (
                 "{\n",

@@ -129,8 +129,8 @@ impl Settings<'_> {
                     meant(command, key, &commands)
                 );
             }
-            let is_known = |argument: &clap::Arg| longs(argument).any(|long| long == key);
-            if !command.get_arguments().filter(is_flag).any(is_known) {
+            let is_named = |argument: &&clap::Arg| longs(argument).any(|long| long == key);
+            let Some(flag) = command.get_arguments().filter(is_flag).find(is_named) else {
                 let current = command.get_arguments().filter(is_flag);
                 let known: BTreeSet<_> = current.filter_map(clap::Arg::get_long).collect();
                 let known: Vec<_> = known.into_iter().collect();
@@ -140,7 +140,7 @@ impl Settings<'_> {
                     self.file.display(),
                     meant(command, &format!("--{key}"), &known)
                 );
-            }
+            };
             // One value is a list of one.
             let scalars = value
                 .as_array()
@@ -151,6 +151,9 @@ impl Settings<'_> {
                     "{}: `{key}` {place} must be a text, a number, true or false, or a list of them",
                     self.file.display()
                 );
+            }
+            if let Some(kind) = other_kind(flag, scalars) {
+                bail_as!(Usage, "{}: `{key}` {place} {kind}", self.file.display());
             }
         }
         Ok(())
@@ -252,6 +255,17 @@ fn is_scalar(value: &Value) -> bool {
         value,
         Value::String(_) | Value::Integer(_) | Value::Float(_) | Value::Boolean(_)
     )
+}
+
+/// Returns what a flag takes, where a file sets it to something else: a switch that is neither on nor off, or
+/// a flag with a value that is.
+fn other_kind(flag: &clap::Arg, values: &[Value]) -> Option<&'static str> {
+    let n_switched = values.iter().filter(|value| value.is_bool()).count();
+    match flag.get_action().takes_values() {
+        false if n_switched < values.len() => Some("is a switch: write true or false"),
+        true if n_switched > 0 => Some("takes a value: true and false are none"),
+        _ => None,
+    }
 }
 
 /// Returns the flags of a command that are followed by a value of their own.
@@ -414,6 +428,14 @@ mod tests {
                 "`learn` outside of all tables is no flag: there are log",
             ),
             ("[train]\nkb = 1979-05-27", "`kb` in [train] must be a text"),
+            (
+                "[train]\nquiet = \"yes\"",
+                "`quiet` in [train] is a switch: write true or false",
+            ),
+            (
+                "[train]\nkb = false",
+                "`kb` in [train] takes a value: true and false are none",
+            ),
             ("[train", "is no TOML, line 1: "),
         ] {
             let error = check(settings, "kato train --settings FILE").unwrap_err();

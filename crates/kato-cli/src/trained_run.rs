@@ -196,7 +196,7 @@ impl TrainedRun {
         if !differences.is_empty() {
             bail_as!(
                 Conflict,
-                "this is not the corpus of the training:\n  {}",
+                "what is named in place of the training's corpus is another one:\n  {}",
                 differences.join("\n  ")
             );
         }

@@ -16,6 +16,7 @@ use crate::exit::bail_as;
 ///
 /// When it cannot be written; the error begins with the option that names it.
 pub(crate) fn check_file(option: &str, file: &Path) -> Result<()> {
+    refuse_file(option, file.parent().unwrap_or(file))?;
     let checked = match fs::metadata(file) {
         Ok(found) if found.is_dir() => bail_as!(
             Conflict,
@@ -41,6 +42,7 @@ pub(crate) fn check_replaceable(option: &str, file: &Path) -> Result<()> {
     if fs::metadata(file).is_ok_and(|found| found.is_dir()) {
         return check_file(option, file);
     }
+    refuse_file(option, file.parent().unwrap_or(file))?;
     check_parent(file).with_context(|| refusal(option, file))
 }
 
@@ -49,17 +51,25 @@ pub(crate) fn is_no_directory(place: &Path) -> bool {
     fs::metadata(place).is_ok_and(|found| !found.is_dir())
 }
 
-/// Refuses a file in the place of a directory.
+/// Refuses a file in the place of a directory, or of one above it.
 ///
 /// # Errors
 ///
 /// A conflict; it begins with the option that names the place.
 pub(crate) fn refuse_file(option: &str, dir: &Path) -> Result<()> {
-    if is_no_directory(dir) {
-        let dir = dir.display();
-        bail_as!(Conflict, "{option} {dir} is a file: name a directory");
+    let file = dir.ancestors().find(|place| is_no_directory(place));
+    let (shown, file) = match file {
+        None => return Ok(()),
+        Some(file) => (dir.display(), file),
+    };
+    if file == dir {
+        bail_as!(Conflict, "{option} {shown} is a file: name a directory");
     }
-    Ok(())
+    let file = file.display();
+    bail_as!(
+        Conflict,
+        "{option} {shown}: {file} is a file: choose another place"
+    );
 }
 
 /// Returns what is said of a file that cannot be written.
@@ -134,6 +144,15 @@ mod tests {
             let said = refused.unwrap_err().to_string();
             assert!(said.starts_with("--out /"), "{said}");
         }
+        let in_a_file = refuse_file("--kb", &at("old/of/kb"))
+            .unwrap_err()
+            .to_string();
+        let file = at("old");
+        let file = file.display();
+        assert_eq!(
+            in_a_file,
+            format!("--kb {file}/of/kb: {file} is a file: choose another place")
+        );
         assert_eq!(fs::read(at("old")).unwrap(), b"content");
         let left = fs::read_dir(dir.path()).unwrap().count();
         assert_eq!(left, 1, "the old file");

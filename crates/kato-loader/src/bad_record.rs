@@ -234,9 +234,10 @@ impl BadReason {
                 "allow larger ones with `with_max_record_bytes`: a page may have four times as many bytes",
                 "write the file with smaller pages",
             ],
-            Self::MissingField { .. } | Self::NotText { .. } | Self::MissingColumn { .. } => {
-                &["name the text field with `with_text_field`", SKIP]
-            }
+            Self::MissingField { .. } | Self::NotText { .. } | Self::MissingColumn { .. } => &[
+                "name the text field with `with_text_field`, and that of names with `with_id_field`",
+                SKIP,
+            ],
             Self::TooLarge { .. } => &[
                 "allow longer ones with `with_max_record_bytes`",
                 "cut plain text with `with_text_unit`",

@@ -109,7 +109,8 @@ impl Order {
 
 /// One of several equal parts of a corpus, for machines that share it.
 ///
-/// Together, the shards of one order hold every record exactly once. In shuffled order a shard
+/// Together, the shards of one order hold every record exactly once; of a mixture that
+/// [stops](crate::WhenExhausted::Stop) each ends by itself. In shuffled order a shard
 /// takes every n-th window, in sequential order every n-th block of a file (see [`Order`]): no
 /// machine reads what belongs to another. Where there would be fewer blocks than shards, files of lines
 /// and sources of one's own are cut into smaller ones, eight for each shard; with what cannot be cut among

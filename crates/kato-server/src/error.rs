@@ -24,6 +24,23 @@ pub enum ServerError {
         /// Position among the tokens, from 0.
         idx: usize,
     },
+    /// No browser sends such an origin, so it would let no page in.
+    #[error(
+        "{origin:?} is no origin: write scheme and host as browsers send them, without a path and without the \
+         scheme's own port, such as https://kato.example"
+    )]
+    Origin {
+        /// What was to be allowed.
+        origin: String,
+    },
+    /// No request names such a host.
+    #[error(
+        "{name:?} is no name of a host: write it without scheme, port and path, such as kato.example"
+    )]
+    Host {
+        /// What was to be allowed.
+        name: String,
+    },
     /// There may not be so many threads.
     #[error("{workers} workers are too many: use at most {most}")]
     Workers {
@@ -59,7 +76,9 @@ impl ServerError {
         match self {
             Self::Bind { source, .. } => ErrorKind::of_io(source.kind()),
             Self::Close(error) => error.kind(),
-            Self::Token { .. } | Self::Workers { .. } => ErrorKind::InvalidArgument,
+            Self::Token { .. } | Self::Origin { .. } | Self::Host { .. } | Self::Workers { .. } => {
+                ErrorKind::InvalidArgument
+            }
             #[cfg(feature = "tls")]
             Self::Tls { source, .. } => ErrorKind::of_causes(&**source),
         }

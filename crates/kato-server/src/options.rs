@@ -10,6 +10,7 @@ use kato_model::KatoGeneration;
 use crate::auth::Tokens;
 use crate::backups::BackupOptions;
 use crate::budget::largest_share;
+use crate::error::ServerError;
 use crate::weight::BATCH_BYTE;
 use crate::workers::MAX_WORKERS;
 
@@ -110,5 +111,96 @@ impl Allowed {
         self.origins
             .iter()
             .any(|own| own.eq_ignore_ascii_case(origin))
+    }
+
+    /// Refuses what no request can be of.
+    pub(crate) fn check(&self) -> Result<(), ServerError> {
+        if let Some(origin) = self.origins.iter().find(|origin| !is_origin(origin)) {
+            let origin = origin.clone();
+            return Err(ServerError::Origin { origin });
+        }
+        if let Some(name) = self.hosts.iter().find(|name| !is_host(name)) {
+            return Err(ServerError::Host { name: name.clone() });
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether a browser can send a text as the origin of a page.
+fn is_origin(text: &str) -> bool {
+    let Some((scheme, host)) = text.split_once("://") else {
+        // That of pages without one, such as files.
+        return text == "null";
+    };
+    // Browsers leave it out.
+    let own_port = match scheme.to_ascii_lowercase().as_str() {
+        "http" => ":80",
+        "https" => ":443",
+        _ => "://",
+    };
+    let port = host.rfind(':').filter(|&at| !host[at..].ends_with(']'));
+    !scheme.is_empty() && !host.ends_with(own_port) && is_host(&host[..port.unwrap_or(host.len())])
+}
+
+/// Returns whether a text can be the host of a request, which is compared without its port.
+fn is_host(text: &str) -> bool {
+    let name = match text.strip_prefix('[') {
+        Some(address) => return address.ends_with(']'),
+        None => text,
+    };
+    let is_of_name = |byte: u8| byte.is_ascii_graphic() && !b":/?#@*[]".contains(&byte);
+    !name.is_empty() && name.bytes().all(is_of_name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins_and_hosts_that_no_request_can_have_are_refused() {
+        let origins = |origin: &str| Allowed {
+            origins: vec![origin.to_owned()],
+            ..Allowed::default()
+        };
+        for origin in [
+            "http://localhost:3000",
+            "HTTPS://Kato.example",
+            "https://[::1]",
+            "https://[::1]:8443",
+            "http://a.example:443",
+            "app://page",
+            "null",
+        ] {
+            assert!(origins(origin).check().is_ok(), "{origin}");
+        }
+        for origin in [
+            "",
+            "*",
+            "kato.example",
+            "https://",
+            "://kato.example",
+            "https://*.example",
+            "https://kato.example/",
+            "https://kato.example:443",
+            "http://kato.example:80",
+            "https://a.example https://b.example",
+        ] {
+            let refused = origins(origin).check();
+            assert!(
+                matches!(refused, Err(ServerError::Origin { .. })),
+                "{origin}"
+            );
+        }
+        let hosts = |name: &str| Allowed {
+            hosts: vec![name.to_owned()],
+            ..Allowed::default()
+        };
+        for name in ["kato", "kato.example", "10.0.0.1", "[::1]"] {
+            assert!(hosts(name).check().is_ok(), "{name}");
+        }
+        for name in ["", "kato:8000", "http://kato", "kato/", "*", "a b", "::1"] {
+            let refused = hosts(name).check();
+            assert!(matches!(refused, Err(ServerError::Host { .. })), "{name}");
+        }
     }
 }

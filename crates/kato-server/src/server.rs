@@ -214,6 +214,7 @@ impl ServerBuilder {
             }
             self.options.tokens.add(token);
         }
+        self.options.allowed.check()?;
         if self.options.workers > MAX_WORKERS {
             return Err(ServerError::Workers {
                 workers: self.options.workers,
@@ -246,7 +247,7 @@ impl ServerBuilder {
     ///
     /// # Errors
     ///
-    /// [`ServerError::Token`].
+    /// [`ServerError::Token`], [`ServerError::Origin`], [`ServerError::Host`], [`ServerError::Workers`].
     pub fn router(self) -> Result<Router, ServerError> {
         let app = self.app()?;
         Ok(Router::new().fallback(move |request| dispatch::handle(Arc::clone(&app), request)))
@@ -257,7 +258,7 @@ impl ServerBuilder {
     ///
     /// # Errors
     ///
-    /// [`ServerError::Bind`], [`ServerError::Token`]; with the feature `tls`, `ServerError::Tls`.
+    /// [`ServerError::Bind`], and as [`router`](Self::router); with the feature `tls`, `ServerError::Tls`.
     pub async fn bind(self) -> Result<BoundServer, ServerError> {
         // First, because connections get a share of the limit.
         Descriptors::raise();

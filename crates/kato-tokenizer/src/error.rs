@@ -12,8 +12,8 @@ use thiserror::Error;
 pub enum LoadTokenizerError {
     /// The name is neither built in nor a file; the message says how to get the file.
     #[error(
-        "find tokenizer `{name}`: it is neither built in (`gpt2`) nor an existing file; \
-         download https://huggingface.co/{name}/resolve/main/tokenizer.json and give the path of that file"
+        "find tokenizer `{name}`: it is neither built in (`gpt2`) nor a file, nor a folder with a tokenizer.json; {}",
+        way_to(name)
     )]
     Unknown {
         /// The name that the user gave.
@@ -66,6 +66,23 @@ impl LoadTokenizerError {
             Self::Definition { .. } => ErrorKind::Malformed,
         }
     }
+}
+
+/// Returns how to get the file of a tokenizer that is not here.
+fn way_to(name: &str) -> String {
+    match is_on_hub(name) {
+        true => format!(
+            "download https://huggingface.co/{name}/resolve/main/tokenizer.json and give the path of that file"
+        ),
+        false => "give the path of a tokenizer.json".to_owned(),
+    }
+}
+
+/// Returns whether a model of the Hugging Face Hub can have this name, alone or with its owner's before it.
+fn is_on_hub(name: &str) -> bool {
+    let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    let is_part = |part: &str| !part.trim_matches('.').is_empty() && part.bytes().all(is_of_name);
+    name.split('/').count() <= 2 && name.split('/').all(is_part)
 }
 
 /// The error of turning a text into ids. The ids appended so far are removed again.

@@ -14,6 +14,7 @@ use clap_mangen::Man;
 
 use crate::output::stdout;
 use crate::program;
+use crate::writable::check_directory;
 
 /// Prints the program's manual page, or writes one for each command as well.
 #[derive(Debug, clap::Args)]
@@ -31,6 +32,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Man::new(program::command()).render(&mut page)?;
         return Ok(stdout().write_all(&page)?);
     };
+    check_directory("--out", dir)?;
     write_all(dir).with_context(|| {
         format!(
             "--out {}: the manual cannot be written there",

@@ -8,13 +8,14 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::ArgGroup;
 use kato_hierarchy::HeadOptions;
 use kato_hierarchy::head::Expert;
 use serde::Deserialize;
 
 use crate::batch::Batch;
+use crate::exit::bail_as;
 use crate::head::NextView;
 use crate::inspect::show;
 use crate::knowledge_base::DirectoryArgs;
@@ -93,9 +94,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let explanation = match explained {
         None => None,
         Some(token) => {
-            let explanation = head.explain(text, token)?;
-            let no_token = || format!("{token:?} is no token of the vocabulary");
-            Some(explanation.with_context(no_token)?)
+            let Some(explanation) = head.explain(text, token)? else {
+                bail_as!(
+                    Usage,
+                    "{token:?} is no token of the vocabulary: write --why as `kato next --json` writes tokens"
+                );
+            };
+            Some(explanation)
         }
     };
     show(&NextView { next, explanation }, args.json)

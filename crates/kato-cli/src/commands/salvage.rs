@@ -16,6 +16,7 @@ use crate::exit::bail_as;
 use crate::inspect::{View, show};
 use crate::knowledge_base::directory;
 use crate::patience::Spinner;
+use crate::writable::refuse_file;
 
 /// Saves what is whole of a damaged knowledge base: every segment of which each byte is right, with its
 /// patterns and their counts, into a new knowledge base.
@@ -46,6 +47,7 @@ pub(crate) struct Args {
 
 /// Salvages and says what was saved and what is lost.
 pub(crate) fn run(args: &Args) -> Result<()> {
+    refuse_file("--out", &args.out)?;
     if EmbeddedStore::exists(&args.out) {
         bail_as!(
             Conflict,

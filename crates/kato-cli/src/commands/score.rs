@@ -6,19 +6,21 @@
 //! kato score held-out.txt --kb my-kb --keep-weights
 //! ```
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use kato::head::Weights;
 use kato_hierarchy::HeadOptions;
 
+use crate::exit::bail_as;
 use crate::head::{ScoreView, Scored};
 use crate::inspect::show;
 use crate::knowledge_base::DirectoryArgs;
 use crate::numbers::ngram_order;
 use crate::open::open_head_of;
-use crate::text_file::read_text;
+use crate::text_file::{read_text, without_mark};
 
 /// Says how surprising texts are: perplexity, bits for each token, and the most surprising tokens.
 ///
@@ -31,7 +33,7 @@ use crate::text_file::read_text;
 /// scored: token, text, probability and bits of each.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The files, as UTF-8.
+    /// The files, as UTF-8; `-` is standard input.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -68,10 +70,16 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<()> {
     // Read first, as a wrong name should not wait for the knowledge base.
     let mut texts = Vec::new();
+    if args.files.iter().filter(|file| is_stdin(file)).count() > 1 {
+        bail_as!(Usage, "standard input is named twice: drop one `-`");
+    }
     for file in &args.files {
-        let text =
-            read_text(file).with_context(|| format!("read {} as UTF-8 text", file.display()))?;
         let name = file.display().to_string();
+        let text = match is_stdin(file) {
+            true => io::read_to_string(io::stdin()).map(without_mark),
+            false => read_text(file),
+        };
+        let text = text.with_context(|| format!("read {name} as UTF-8 text"))?;
         if args.lines {
             let lines = text.lines().enumerate();
             let lines = lines.filter(|(_, line)| !line.trim().is_empty());
@@ -105,4 +113,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         kato::keep_weights(&store, head.weights())?;
     }
     show(&ScoreView::new(scored, args.tokens), args.json)
+}
+
+/// Returns whether a name stands for standard input.
+fn is_stdin(file: &Path) -> bool {
+    file == Path::new("-")
 }

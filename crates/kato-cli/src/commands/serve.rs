@@ -368,6 +368,12 @@ fn configure(server: ServerBuilder, args: &Args, tokens: Vec<String>) -> Result<
 
 /// Refuses places that are something else, before anything is made there.
 fn check_directories(args: &Args) -> Result<()> {
+    if args.data.is_some() && args.data == args.backups {
+        bail_as!(
+            Usage,
+            "--backups and --data name one directory: name another for the copies"
+        );
+    }
     let directories = [("--data", &args.data), ("--backups", &args.backups)];
     for (flag, dir) in directories {
         let Some(dir) = dir else { continue };

@@ -126,13 +126,24 @@ fn something_else_where_a_command_writes_is_a_conflict() {
     fs::write(place.path("file"), "mine").unwrap();
     fs::create_dir(place.path("taken")).unwrap();
     fs::write(place.path("taken/file"), "mine").unwrap();
+    let corpus = fs::read_to_string(place.path("corpus.jsonl")).unwrap();
     let mut lines = vec![
         "train corpus.jsonl --kb file",
+        "train corpus.jsonl --kb file/in",
+        "train corpus.jsonl --kb other --profile --report file/in.html",
         "train corpus.jsonl --kb taken",
         "serve --data file --addr 127.0.0.1:0",
         "serve --data data --backups file --addr 127.0.0.1:0",
         "salvage kb --out file",
+        "serve --data data --backups file/in --addr 127.0.0.1:0",
         "salvage kb --out taken",
+        "salvage kb --out file/in",
+        "runs export kb file/in",
+        "inspect --kb kb --export file/in",
+        "corpus --like corpus.jsonl --text-size 1kB --seed 1 --out file/in",
+        "corpus --like corpus.jsonl --text-size 1kB --seed 1 --out ./corpus.jsonl",
+        "estimate corpus.jsonl --plot file/in",
+        "man --out file/in",
         "runs export kb taken",
         "inspect --kb kb --export taken",
         "corpus --like corpus.jsonl --text-size 1kB --seed 1 --out taken",
@@ -154,6 +165,10 @@ fn something_else_where_a_command_writes_is_a_conflict() {
     for mine in ["file", "taken/file"] {
         assert_eq!(fs::read_to_string(place.path(mine)).unwrap(), "mine");
     }
+    assert_eq!(
+        fs::read_to_string(place.path("corpus.jsonl")).unwrap(),
+        corpus
+    );
     assert!(!place.path("other").exists() && !place.path("data").exists());
 }
 

@@ -72,7 +72,7 @@ fn a_corpus_that_was_moved_is_evaluated_where_it_is() {
     let (code, message) = place.fails("evaluate", &["--kb", "kb", "moved.jsonl"]);
     assert_eq!(code, 6);
     assert!(
-        message.contains("this is not the corpus of the training"),
+        message.contains("what is named in place of the training's corpus is another one"),
         "{message}"
     );
 }

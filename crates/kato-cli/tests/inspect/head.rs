@@ -46,7 +46,31 @@ fn next_tokens_come_with_their_reasons() {
     let (code, message) = place.fails("next", &["--kb", "kb", "--text", "a", "--why", "no token"]);
     assert_eq!(
         (code, message.trim_end()),
-        (1, "error: \"no token\" is no token of the vocabulary")
+        (
+            2,
+            "error: \"no token\" is no token of the vocabulary: write --why as `kato next --json` writes tokens"
+        )
+    );
+}
+
+#[test]
+fn a_text_on_standard_input_is_scored_as_that_of_a_file() {
+    let place = Workplace::trained();
+    let text = "The dog sat on the mat.\n";
+    fs::write(place.path("a.txt"), text).unwrap();
+    let of_file = json_of(&place, "score", &["a.txt"]);
+    let mut command = place.command("score", &["--kb", "kb", "--json", "-"]);
+    let input = fs::File::open(place.path("a.txt")).unwrap();
+    let output = command.stdin(input).output().unwrap();
+    let mut of_input: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(of_input["texts"][0]["name"], "-");
+    of_input["texts"][0]["name"] = "a.txt".into();
+    assert_eq!(of_input, of_file);
+
+    let (code, message) = place.fails("score", &["--kb", "kb", "-", "-"]);
+    assert_eq!(
+        (code, message.trim_end()),
+        (2, "error: standard input is named twice: drop one `-`")
     );
 }
 

@@ -85,12 +85,58 @@ fn a_token_file_must_hold_tokens() {
 fn data_that_is_no_directory_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("file"), "").unwrap();
-    let (code, message) = refused(dir.path(), &["--data", "file", "--addr", "127.0.0.1:0"]);
-    assert_eq!(code, Some(6));
-    assert!(
-        message.starts_with("error: --data file is a file: name a directory"),
-        "{message}"
-    );
+    let addr = ["--addr", "127.0.0.1:0"];
+    for (places, code, expected) in [
+        (
+            &["--data", "file"][..],
+            6,
+            "--data file is a file: name a directory",
+        ),
+        (
+            &["--data", "file/in"],
+            6,
+            "--data file/in: file is a file: choose another place",
+        ),
+        (
+            &["--data", "new", "--backups", "file/in"],
+            6,
+            "--backups file/in: file is a file: choose another place",
+        ),
+        (
+            &["--data", "new", "--backups", "new"],
+            2,
+            "--backups and --data name one directory: name another for the copies",
+        ),
+    ] {
+        let refused = refused(dir.path(), &[places, &addr].concat());
+        assert_eq!(refused, (Some(code), format!("error: {expected}")));
+    }
+    assert!(!dir.path().join("new").exists());
+}
+
+#[test]
+fn origins_and_hosts_that_no_request_can_have_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    for (flag, value, expected) in [
+        (
+            "--allow-origin",
+            "https://kato.example/",
+            "is no origin: write scheme and host",
+        ),
+        (
+            "--allow-host",
+            "kato:8000",
+            "is no name of a host: write it without scheme, port",
+        ),
+    ] {
+        let arguments = ["--in-memory", "--addr", "127.0.0.1:0", flag, value];
+        let (code, message) = refused(dir.path(), &arguments);
+        assert_eq!(code, Some(2), "{message}");
+        assert!(
+            message.starts_with(&format!("error: {value:?} {expected}")),
+            "{message}"
+        );
+    }
 }
 
 #[test]

@@ -187,6 +187,7 @@ fn score(head: &Head, history: &[Option<&str>], cancel: &Cancel) -> Result<Score
         });
     }
     let prices = answer.probabilities.iter().flatten();
-    answer.bits = prices.map(|probability| -libm::log2(*probability)).sum();
+    // From 0, as the sum of nothing is -0.
+    answer.bits = prices.fold(0.0, |bits, probability| bits - libm::log2(*probability));
     Ok(answer)
 }

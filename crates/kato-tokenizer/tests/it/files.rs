@@ -107,6 +107,14 @@ fn errors_say_what_to_do() {
         unknown.contains("https://huggingface.co/xlnet-base-cased/resolve/main/tokenizer.json"),
         "{unknown}"
     );
+    // Nothing on the Hub has such a name.
+    for name in ["", "a b", "a/b/c", "..", "/none"] {
+        let unknown = load(name).unwrap_err().to_string();
+        assert!(
+            unknown.ends_with("; give the path of a tokenizer.json"),
+            "{unknown}"
+        );
+    }
     let damaged = HfTokenizer::from_json("mine.json", "{").unwrap_err();
     assert!(damaged.to_string().contains("mine.json"));
     assert!(
