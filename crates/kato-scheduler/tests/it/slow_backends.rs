@@ -316,8 +316,16 @@ fn memory_that_runs_short_slows_down_and_changes_nothing() {
         };
         let mut options = settings.options();
         options.memory_ceiling = Some(1);
-        let report = go_on(corpus.strict(), &LEARNER, &store, &options, |_| {}).unwrap();
+        let mut slowed = Vec::new();
+        let on_event = |event: TrainingEvent| {
+            if let TrainingEvent::Slowed { resident, ceiling } = event {
+                slowed.push((resident > 1 << 12, ceiling));
+            }
+        };
+        let report = go_on(corpus.strict(), &LEARNER, &store, &options, on_event).unwrap();
         assert_eq!(Outcome::from(&report), oracle.outcome);
         oracle.assert_learned(&store);
+        // Once, since no process comes below it again.
+        assert_eq!(slowed, [(true, 1)]);
     }
 }
