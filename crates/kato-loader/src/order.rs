@@ -159,20 +159,3 @@ impl Shard {
         })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_windows_without_a_byte_are_refused() {
-        let windows = |bytes| Order::shuffled(1).with_window_bytes(bytes);
-        assert!(matches!(
-            windows(0).check(),
-            Err(LoadError::InvalidOption { .. })
-        ));
-        for order in [windows(1), Order::Sequential.with_window_bytes(0)] {
-            assert!(order.check().is_ok(), "{order:?}");
-        }
-    }
-}

@@ -164,8 +164,8 @@ pub struct StageSeconds {
 mod tests {
     use super::*;
 
-    fn share(n_workers: usize, total_time_seconds: f64, starved: f64) -> f64 {
-        let report = TrainingReport {
+    fn report(n_workers: usize, total_time_seconds: f64, starved: f64) -> TrainingReport {
+        TrainingReport {
             documents_processed: 0,
             documents_attempted: 0,
             errors: 0,
@@ -193,8 +193,35 @@ mod tests {
                 starved,
                 ..StageSeconds::default()
             },
-        };
-        report.starved_share()
+        }
+    }
+
+    fn share(n_workers: usize, total_time_seconds: f64, starved: f64) -> f64 {
+        report(n_workers, total_time_seconds, starved).starved_share()
+    }
+
+    #[test]
+    fn what_is_left_out_is_a_share_of_all_text() {
+        let mut report = report(1, 1.0, 0.0);
+        // Nothing, of nothing and of something.
+        assert_eq!(report.left_out_share(), 0.0);
+        report.tokens = 120;
+        assert_eq!(report.left_out_share(), 0.0);
+        let dropped = &mut report.dropped;
+        let tokens = [
+            &mut dropped.tokens_over_limit,
+            &mut dropped.short_run_tokens,
+            &mut dropped.short_sentence_tokens,
+            &mut dropped.single_token_chunks,
+        ];
+        for (tokens, n) in tokens.into_iter().zip([1, 2, 4, 8]) {
+            *tokens = n;
+        }
+        (dropped.short_paragraph_chars, dropped.heading_chars) = (64, 36);
+        // 15 tokens, and 25 of 100 characters.
+        assert_eq!(report.left_out_share(), 0.25);
+        report.tokens = 0;
+        assert_eq!(report.left_out_share(), 1.0);
     }
 
     #[test]

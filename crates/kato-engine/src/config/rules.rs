@@ -30,8 +30,11 @@ pub(super) trait Rule {
         true
     }
 
-    /// Returns what a value must be, in KATO's words where it has any.
-    fn message(&self, value: &Value, generation: KatoGeneration) -> String;
+    /// Returns what a value must be, in KATO's words where it has any. Nothing asks a rule that takes every
+    /// value.
+    fn message(&self, _: &Value, _: KatoGeneration) -> String {
+        String::new()
+    }
 }
 
 pub(super) struct Flag;
@@ -63,10 +66,6 @@ impl Rule for Truth {
             Value::Array(items) => !items.is_empty(),
             Value::Object(entries) => !entries.is_empty(),
         })
-    }
-
-    fn message(&self, _: &Value, _: KatoGeneration) -> String {
-        "Must be true or false".to_owned()
     }
 }
 
@@ -129,10 +128,6 @@ impl Rule for OptionalText {
             Value::String(text) => Some(text.clone()),
             value => Truth.read(value, generation)?.then(|| value.to_string()),
         })
-    }
-
-    fn message(&self, _: &Value, _: KatoGeneration) -> String {
-        "Must be a string or null".to_owned()
     }
 }
 

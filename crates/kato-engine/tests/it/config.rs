@@ -1,5 +1,7 @@
 //! Configuration: what is checked when, and what is not.
 
+mod rules;
+
 use kato_engine::SessionConfig;
 use kato_engine::config::StmMode;
 use kato_model::KatoGeneration::{V3_10, V6};

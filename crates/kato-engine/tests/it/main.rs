@@ -11,6 +11,7 @@ mod durability;
 mod golden_predictions;
 mod golden_sessions;
 mod hostile;
+mod indexed;
 mod isolation;
 mod long_predictions;
 mod retiring;

@@ -1,7 +1,7 @@
 //! What every format yields.
 
 use kato_loader::options::Compression;
-use kato_loader::{Format, TextUnit};
+use kato_loader::{Format, Order, TextUnit};
 
 use crate::support::{
     Folder, builder, documents, failure, gzip, recorded, texts, with_ledger, zstd,
@@ -281,6 +281,27 @@ fn progress_reaches_the_total() {
         .build()
         .unwrap();
     assert_eq!(stream.total_bytes(), None);
+}
+
+#[test]
+fn progress_in_shuffled_order_grows_with_the_records() {
+    let folder = Folder::new();
+    let lines: String = (1000..4000).map(|n| format!("line {n}\n")).collect();
+    let path = folder.write("a.txt", &lines);
+    let order = Order::shuffled(1).with_window_bytes(9000);
+    let open = builder().with_input(&path).with_text_unit(TextUnit::Line);
+    let mut loader = open.with_order(order).build().unwrap();
+    let total = loader.total_bytes().unwrap();
+    assert_eq!(loader.bytes_read(), 0);
+    for quarter in 1..4 {
+        assert_eq!(loader.by_ref().take(750).count(), 750);
+        let expected = total / 4 * quarter;
+        // To a line, as all are alike; a window of the last ones may be smaller.
+        let read = loader.bytes_read();
+        assert!(read.abs_diff(expected) < 100, "{read} of {expected}");
+    }
+    assert_eq!(loader.by_ref().count(), 750);
+    assert_eq!(loader.bytes_read(), total);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use kato_loader::{CorpusIdentity, Format, StreamingDatasetLoaderBuilder, TextUnit};
 
-use crate::support::{Folder, builder};
+use crate::support::{Folder, builder, texts};
 
 fn identity(builder: StreamingDatasetLoaderBuilder) -> CorpusIdentity {
     builder.build().unwrap().identity()
@@ -41,6 +41,64 @@ fn files_are_compared_one_by_one() {
         ]
     );
     assert_ne!(stored.digest(), open().digest());
+}
+
+#[test]
+fn what_is_not_of_a_corpus_is_named_with_what_holds_the_same() {
+    let folder = Folder::new();
+    for name in ["a.txt", "b.txt", "c.txt"] {
+        folder.write(name, format!("content of {name}"));
+    }
+    let all = identity(builder().with_input(folder.path()));
+    folder.write("b.txt", "other");
+    let others = [
+        folder.write("d.txt", "content of a.txt"),
+        folder.at("b.txt"),
+        folder.at("c.txt"),
+        folder.write("e.txt", "new"),
+    ];
+    let problems = all.places_of(&identity(builder().with_inputs(others)));
+    assert_eq!(
+        without_folder(&problems.unwrap_err(), &folder),
+        [
+            "`d.txt` was never learned (`a.txt` holds the same, and was)",
+            "size of `b.txt`: was 16 bytes, is 5 bytes",
+            "`e.txt` was never learned",
+        ]
+    );
+}
+
+#[test]
+fn a_position_stays_where_it_is_when_files_before_it_go() {
+    let folder = Folder::new();
+    let files = ["a.txt", "b.txt", "c.txt"];
+    for name in files {
+        folder.write(name, format!("1 of {name}\n2 of {name}\n3 of {name}\n"));
+    }
+    let open = |gone: &[usize]| {
+        let left = files
+            .iter()
+            .enumerate()
+            .filter(|(place, _)| !gone.contains(place));
+        let open = builder().with_text_unit(TextUnit::Line);
+        open.with_inputs(left.map(|(_, name)| folder.at(name)))
+    };
+    for n_read in 0..=9 {
+        let mut loader = open(&[]).build().unwrap();
+        assert_eq!(loader.by_ref().take(n_read).count(), n_read);
+        let rest = texts(open(&[]).with_cursor(loader.cursor()));
+        for gone in [vec![0], vec![1], vec![0, 1], vec![2]] {
+            // Of a file whose last line was read, the end may not have been seen.
+            let end = 3 * (gone[gone.len() - 1] + 1);
+            match loader.cursor().without(&gone) {
+                Some(cursor) => {
+                    assert!(n_read >= end);
+                    assert_eq!(texts(open(&gone).with_cursor(cursor)), rest);
+                }
+                None => assert!(n_read <= end),
+            }
+        }
+    }
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod looks;
 mod own_sources;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod refused_options;
 mod registry;
 #[cfg(feature = "remote")]
 mod remote;

@@ -114,6 +114,8 @@ fn reading_goes_on_at_any_record() {
                 assert_eq!(first.by_ref().take(n_read).count(), n_read);
                 let rest = ids(build().with_cursor(first.cursor()));
                 assert_eq!(rest, all[n_read..]);
+                let skipping = build().allow_empty().with_skip_records(n_read as u64);
+                assert_eq!(ids(skipping), all[n_read..]);
             }
         }
     }

@@ -100,23 +100,6 @@ fn limits_count_the_documents_of_the_corpus() {
 }
 
 #[test]
-fn a_side_must_not_be_empty() {
-    for share in [0.0, 1.0, -0.1, f64::NAN, f64::INFINITY] {
-        let refused = lines(1).with_split(Split::held_out(share, 0)).build();
-        assert!(
-            matches!(
-                refused,
-                Err(LoadError::InvalidOption {
-                    option: "with_split",
-                    ..
-                })
-            ),
-            "{share}"
-        );
-    }
-}
-
-#[test]
 fn the_identity_is_that_of_the_whole_corpus_and_reads_it_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.txt");

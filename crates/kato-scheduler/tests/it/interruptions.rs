@@ -4,7 +4,8 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 
-use kato_scheduler::{StopSignal, TrainingEvent, TrainingOptions};
+use kato_scheduler::event::Progress;
+use kato_scheduler::{StopSignal, TrainingEvent, TrainingOptions, TrainingReport};
 use kato_store::{EmbeddedStore, PatternStore};
 use proptest::prelude::*;
 
@@ -24,6 +25,19 @@ fn sessions() -> impl Strategy<Value = Vec<Session>> {
     let session =
         (settings(), 0..40usize).prop_map(|(settings, n_events)| Session { settings, n_events });
     prop::collection::vec(session, 0..6)
+}
+
+/// Compares the last progress of a session with its report: whoever watches a run is told the same in the end.
+fn assert_told(progress: &Progress, report: &TrainingReport, settings: &Settings) {
+    assert_eq!(progress.documents, report.documents_processed);
+    assert_eq!(progress.session_documents, report.session_documents);
+    assert_eq!(progress.errors, report.errors);
+    let learns = report.levels.iter().map(|level| level.learns);
+    assert_eq!(progress.learns, learns.collect::<Vec<_>>());
+    assert_eq!(progress.workers, settings.workers);
+    if report.complete {
+        assert_eq!(Some(progress.bytes_read), progress.total_bytes);
+    }
 }
 
 /// Stops at the n-th event; at once for 0.
@@ -51,14 +65,27 @@ fn check<S: PatternStore>(
         options.ledger = Some(ledger.clone());
         options
     };
-    let (mut store, mut documents, mut complete) = (store, 0, false);
+    let (mut store, mut documents, mut tokens, mut complete) = (store, 0, 0, false);
+    let mut last_progress = None;
     for session in sessions {
         let options = options(&session.settings);
         if session.n_events == 0 {
             options.stop.stop();
         }
-        let on_event = stopping_at(session.n_events, options.stop.clone());
+        let mut stop = stopping_at(session.n_events, options.stop.clone());
+        let on_event = |event: TrainingEvent| {
+            if let TrainingEvent::Progress(progress) = &event {
+                last_progress = Some(progress.clone());
+            }
+            stop(event);
+        };
         let report = go_on(corpus.lenient(), &LEARNER, &store, &options, on_event).unwrap();
+        // None where it was stopped before it had workers.
+        if let Some(progress) = last_progress.take() {
+            assert_told(&progress, &report, &session.settings);
+            tokens += progress.session_tokens;
+        }
+        assert_eq!(report.tokens, tokens);
         documents += report.session_documents;
         assert_eq!(report.documents_processed, documents);
         assert!(

@@ -10,6 +10,7 @@
 mod dying_workers;
 mod edges;
 mod endless;
+mod extending;
 mod faults;
 mod golden;
 mod holding_out;

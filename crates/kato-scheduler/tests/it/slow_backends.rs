@@ -1,6 +1,7 @@
 //! Backends that wait: stalls are told with what they wait for, connections are counted, and memory
 //! that runs short slows down.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -292,6 +293,17 @@ fn workers_fit_the_connections() {
             ),
             (2, 2)
         );
+        // A number that is given is not tuned.
+        options.distribution = WorkDistribution::WorkStealing;
+        options.n_workers = Workers::Exactly(NonZeroUsize::new(2).unwrap());
+        let mut active = BTreeSet::new();
+        let on_event = |event: TrainingEvent| {
+            if let TrainingEvent::Progress(progress) = event {
+                active.insert(progress.workers);
+            }
+        };
+        train_elsewhere(&corpus, &backend, &options, on_event).unwrap();
+        assert_eq!(active, BTreeSet::from([2]));
         options.n_workers = Workers::Exactly(NonZeroUsize::new(3).unwrap());
         let error = train_elsewhere(&corpus, &backend, &options, |_| {}).unwrap_err();
         let message = error.to_string();
@@ -316,8 +328,16 @@ fn memory_that_runs_short_slows_down_and_changes_nothing() {
         };
         let mut options = settings.options();
         options.memory_ceiling = Some(1);
-        let report = go_on(corpus.strict(), &LEARNER, &store, &options, |_| {}).unwrap();
+        let mut slowed = Vec::new();
+        let on_event = |event: TrainingEvent| {
+            if let TrainingEvent::Slowed { resident, ceiling } = event {
+                slowed.push((resident > 1 << 12, ceiling));
+            }
+        };
+        let report = go_on(corpus.strict(), &LEARNER, &store, &options, on_event).unwrap();
         assert_eq!(Outcome::from(&report), oracle.outcome);
         oracle.assert_learned(&store);
+        // Once, since no process comes below it again.
+        assert_eq!(slowed, [(true, 1)]);
     }
 }

@@ -1,0 +1,137 @@
+//! Indexes on the disk change no answer, whether a store is opened over them or goes over to them while it learns.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use kato_engine::node::Lesson;
+use kato_engine::{Engine, EngineOptions, SessionConfig};
+use kato_model::Event;
+use kato_prediction::disk::{BuildOptions, StoreIndex};
+use kato_store::{EmbeddedStore, PatternStore};
+use serde_json::json;
+
+/// A lesson of some symbols of a round, with what every round has.
+fn lesson(round: u64) -> Lesson {
+    let own = |at: u64| Event::new([format!("s{}", (round * 7 + at * at) % 23)]);
+    let events = [Event::new(["a"])]
+        .into_iter()
+        .chain((0..round % 5).map(own));
+    Lesson::new(events.chain([Event::new(["b", "c"])]))
+}
+
+fn teach(engine: &Engine, rounds: std::ops::Range<u64>) {
+    for (node_idx, node) in engine.nodes().enumerate() {
+        for round in rounds.clone() {
+            node.teach(&lesson(round * (1 + node_idx as u64))).unwrap();
+        }
+    }
+}
+
+/// All that the nodes answer.
+fn answers(engine: &Engine) -> Vec<String> {
+    let of = |node: kato_engine::Node| {
+        let mut frequencies = node.frequencies().unwrap();
+        frequencies.sort_unstable();
+        let predictions = (0..40).map(|round| {
+            let state = lesson(round).events;
+            node.predict(&state, &SessionConfig::default()).unwrap()
+        });
+        let predictions: Vec<_> = predictions.collect();
+        let symbols = (node.symbols().unwrap(), node.symbol_counts("a").unwrap());
+        format!(
+            "{:?} {frequencies:?} {symbols:?} {predictions:?}",
+            node.totals()
+        )
+    };
+    engine.nodes().map(of).collect()
+}
+
+fn n_indexed(engine: &Engine) -> Vec<usize> {
+    engine.nodes().map(|node| node.n_indexed()).collect()
+}
+
+fn build(store: &EmbeddedStore) -> StoreIndex {
+    kato_prediction::disk::build(store, &BuildOptions::default()).unwrap();
+    kato_prediction::disk::open(store).unwrap().unwrap()
+}
+
+fn adopt(engine: &Engine, index: &StoreIndex) -> usize {
+    engine
+        .adopt_indexes(index.nodes(), index.covered())
+        .unwrap()
+}
+
+fn create(dir: &Path) -> (Arc<EmbeddedStore>, Engine) {
+    let store = EmbeddedStore::create(dir, &["node0", "node1"], json!({}));
+    let store = Arc::new(store.unwrap());
+    let engine = Engine::open(Arc::clone(&store) as Arc<dyn PatternStore>).unwrap();
+    (store, engine)
+}
+
+#[test]
+fn an_engine_answers_over_an_index_as_without() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, engine) = create(dir.path());
+    teach(&engine, 0..200);
+    engine.commit().unwrap();
+    let index = build(&store);
+    // Not committed when the index is taken over.
+    teach(&engine, 190..220);
+    let expected = answers(&engine);
+    let patterns: Vec<_> = engine
+        .nodes()
+        .map(|node| node.frequencies().unwrap().len())
+        .collect();
+    let bytes: Vec<_> = engine.nodes().map(|node| node.memory_bytes()).collect();
+    assert_eq!(n_indexed(&engine), [0, 0]);
+    assert_eq!(adopt(&engine, &index), 2);
+    assert!(answers(&engine) == expected);
+    let indexed = n_indexed(&engine);
+    for (node_idx, node) in engine.nodes().enumerate() {
+        assert!(indexed[node_idx] > 0 && indexed[node_idx] <= patterns[node_idx]);
+        assert!(node.memory_bytes() < bytes[node_idx]);
+    }
+    engine.commit().unwrap();
+    let expected = answers(&engine);
+    drop((engine, store));
+    for is_indexed in [false, true] {
+        let store = Arc::new(EmbeddedStore::open(dir.path()).unwrap());
+        let indexes = index.nodes().filter(|_| is_indexed).collect::<Vec<_>>();
+        let covered = index.covered();
+        let opened = Engine::open_indexed(store, indexes, covered, EngineOptions::default());
+        let opened = opened.unwrap();
+        assert!(answers(&opened) == expected, "over indexes: {is_indexed}");
+        assert_eq!(n_indexed(&opened) == indexed, is_indexed);
+    }
+}
+
+#[test]
+fn a_node_with_emotives_keeps_what_it_has_loaded() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, engine) = create(dir.path());
+    teach(&engine, 0..20);
+    engine.commit().unwrap();
+    let index = build(&store);
+    let [lower, upper] = ["node0", "node1"].map(|name| engine.node(name).unwrap());
+    assert!(lower.is_indexable() && upper.is_indexable());
+    let joyful = lesson(3).with_emotives([("joy".to_owned(), 0.5)].into());
+    lower.teach(&joyful).unwrap();
+    assert!(!lower.is_indexable() && upper.is_indexable());
+    let expected = answers(&engine);
+    assert_eq!(adopt(&engine, &index), 1);
+    assert!(answers(&engine) == expected);
+    assert!(lower.n_indexed() == 0 && upper.n_indexed() > 0);
+}
+
+#[test]
+fn what_is_not_committed_is_weighed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_store, engine) = create(dir.path());
+    teach(&engine, 0..200);
+    let node = engine.node("node0").unwrap();
+    let before = node.memory_bytes();
+    let n_patterns = node.frequencies().unwrap().len();
+    engine.commit().unwrap();
+    // A name of 20 bytes and a count for each, and its content.
+    assert!(before - node.memory_bytes() > 28 * n_patterns);
+}
