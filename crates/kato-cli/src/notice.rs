@@ -8,6 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use kato_advice::ErrorClass;
 use serde_json::{Value, json};
 
+use crate::advice::told;
+use crate::output::marked;
+
 /// Whether machines read standard error.
 static FOR_MACHINES: AtomicBool = AtomicBool::new(false);
 
@@ -68,9 +71,9 @@ pub(crate) fn exit(error: &clap::Error) -> ! {
     let code = match error.print() {
         // A closed standard error takes nothing; whoever closes standard output has what it wants.
         Err(failure) if !error.use_stderr() && failure.kind() != ErrorKind::BrokenPipe => {
-            let text = format_args!("write standard output: {failure}");
-            tell("error", "error: ", &text);
-            ErrorClass::of_io(failure.kind()).exit_code().into()
+            let class = ErrorClass::of_io(failure.kind());
+            tell("error", "error: ", &told(&marked(failure).into()));
+            class.exit_code().into()
         }
         _ => error.exit_code(),
     };

@@ -35,7 +35,7 @@ impl Write for Output {
 }
 
 /// Marks an error as that of standard output, and that of a closed pipe as a reader's that has gone.
-fn marked(error: io::Error) -> io::Error {
+pub(crate) fn marked(error: io::Error) -> io::Error {
     match error.kind() {
         ErrorKind::BrokenPipe => io::Error::new(ErrorKind::BrokenPipe, ReaderGone),
         kind => io::Error::new(kind, Unwritten(error)),

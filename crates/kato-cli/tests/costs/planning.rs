@@ -434,9 +434,9 @@ fn runs_are_recorded_and_foretell_those_that_come_after() {
     let told = place.refusal("history", &["list", "--history", "none.db"], 1);
     assert!(told.contains("none.db"), "{told}");
     let plot = ["plot", "corpus.jsonl/plots", "--history", "runs.db"];
-    let told = place.refusal("history", &plot, 1);
+    let told = place.refusal("history", &plot, 6);
     assert!(
-        told.contains("DIR corpus.jsonl/plots cannot be written to"),
+        told.contains("DIR corpus.jsonl/plots: corpus.jsonl is a file: choose another place"),
         "{told}"
     );
     let import = ["import", "corpus.jsonl", "--history", "none.db"];
