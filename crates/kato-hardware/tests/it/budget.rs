@@ -167,6 +167,7 @@ fn time_limits_that_make_no_sense_are_refused() {
 fn what_is_no_address_is_refused_before_anything_is_measured() {
     for text in [
         "nonsense",
+        "mailto:me",
         "",
         "http://",
         "mongodb://",

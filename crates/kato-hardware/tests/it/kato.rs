@@ -75,10 +75,8 @@ fn answers_that_are_no_health_are_no_latency() {
 }
 
 #[test]
-fn addresses_that_are_none_are_told_without_their_password() {
-    for url in ["kato", "mailto:me", "http://user:secret@[::1"] {
-        let found = health(url);
-        assert!(reason(&found).contains("address"), "{found}");
-        assert!(!reason(&found).contains("secret"), "{found}");
-    }
+fn an_address_that_cannot_be_read_is_told_without_its_password() {
+    let found = health("http://user:secret@[::1");
+    assert!(reason(&found).contains("address"), "{found}");
+    assert!(!reason(&found).contains("secret"), "{found}");
 }

@@ -133,10 +133,8 @@ fn a_server_that_is_down_hangs_or_is_another_is_unknown() {
 }
 
 #[test]
-fn an_address_that_is_none_is_told_without_its_password() {
-    for uri in ["localhost", "mongodb://user:se/cret@host", "mongodb://"] {
-        let profile = analyze(uri);
-        assert_unknown(&profile, "address cannot be read");
-        assert!(!profile.to_string().contains("cret"));
-    }
+fn an_address_that_cannot_be_read_is_told_without_its_password() {
+    let profile = analyze("mongodb://user:se/cret@host");
+    assert_unknown(&profile, "address cannot be read");
+    assert!(!profile.to_string().contains("cret"));
 }
