@@ -16,7 +16,7 @@ use crate::exit::bail_as;
 ///
 /// When it cannot be written; the error begins with the option that names it.
 pub(crate) fn check_file(option: &str, file: &Path) -> Result<()> {
-    refuse_file(option, file.parent().unwrap_or(file))?;
+    refuse_file_above(option, file)?;
     let checked = match fs::metadata(file) {
         Ok(found) if found.is_dir() => bail_as!(
             Conflict,
@@ -42,7 +42,7 @@ pub(crate) fn check_replaceable(option: &str, file: &Path) -> Result<()> {
     if fs::metadata(file).is_ok_and(|found| found.is_dir()) {
         return check_file(option, file);
     }
-    refuse_file(option, file.parent().unwrap_or(file))?;
+    refuse_file_above(option, file)?;
     check_parent(file).with_context(|| refusal(option, file))
 }
 
@@ -57,11 +57,10 @@ pub(crate) fn is_no_directory(place: &Path) -> bool {
 ///
 /// A conflict; it begins with the option that names the place.
 pub(crate) fn refuse_file(option: &str, dir: &Path) -> Result<()> {
-    let file = dir.ancestors().find(|place| is_no_directory(place));
-    let (shown, file) = match file {
-        None => return Ok(()),
-        Some(file) => (dir.display(), file),
+    let Some(file) = dir.ancestors().find(|place| is_no_directory(place)) else {
+        return Ok(());
     };
+    let shown = dir.display();
     if file == dir {
         bail_as!(Conflict, "{option} {shown} is a file: name a directory");
     }
@@ -70,6 +69,15 @@ pub(crate) fn refuse_file(option: &str, dir: &Path) -> Result<()> {
         Conflict,
         "{option} {shown}: {file} is a file: choose another place"
     );
+}
+
+/// Refuses a file in the place of the directory of another, or of one above it.
+///
+/// # Errors
+///
+/// As [`refuse_file`].
+pub(crate) fn refuse_file_above(option: &str, file: &Path) -> Result<()> {
+    refuse_file(option, file.parent().unwrap_or(file))
 }
 
 /// Returns what is said of a file that cannot be written.

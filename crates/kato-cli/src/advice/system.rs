@@ -19,9 +19,8 @@ const SAID: [&str; 5] = [
 
 /// Returns what to do about an error of the operating system, unless the text of its chain says that.
 pub(super) fn way_out(error: &Error, text: &str) -> Option<&'static str> {
-    let is_full = |cause: &&StoreError| matches!(cause, StoreError::Full { .. });
     let mut stores = error.chain().filter_map(|cause| cause.downcast_ref());
-    if stores.any(|cause| is_full(&cause)) {
+    if stores.any(|error| matches!(error, StoreError::Full { .. })) {
         return is_taken("--resume").then_some("--resume goes on from there");
     }
     if SAID.iter().any(|said| text.contains(said)) {

@@ -228,12 +228,9 @@ fn configurations(args: &Args) -> Result<Vec<Configuration>> {
     let mut levels: Vec<Vec<usize>> = vec![args.learning.levels().to_vec()];
     for sizes in &args.tries {
         let parsed = sizes.split(',').map(|size| symbols(size.trim()));
-        match parsed.collect() {
+        match parsed.collect::<Result<_, _>>() {
             Ok(parsed) => levels.push(parsed),
-            Err(_) => bail_as!(
-                Usage,
-                "--try {sizes}: give chunk sizes from 2, such as 5,7,9"
-            ),
+            Err(told) => bail_as!(Usage, "--try {sizes}: {told}"),
         }
     }
     for &depth in &args.depths {

@@ -20,7 +20,7 @@ use crate::exit::bail_as;
 use crate::interrupt::AGAIN;
 use crate::numbers::counted;
 use crate::output::stdout;
-use crate::writable::refuse_file;
+use crate::writable::refuse_file_above;
 
 /// An export that was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -115,7 +115,7 @@ pub(crate) fn export(
     stop: &StopSignal,
 ) -> Result<Exported> {
     let form = Form::of(file)?;
-    refuse_file("--export", file.parent().unwrap_or(file))?;
+    refuse_file_above("--export", file)?;
     let bar = bar("{bar:30} {percent:>3} % of {human_len} patterns, {eta} left");
     let lines = |out: &mut dyn Write| -> Result<u64> {
         // Counting may read all names, which is worth it only where somebody sees the bar.
