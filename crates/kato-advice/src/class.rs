@@ -51,7 +51,8 @@ impl ErrorClass {
         ErrorKind::of_io(kind).class()
     }
 
-    /// Returns the class of the first error of the operating system among an error and its causes.
+    /// Returns the class of the first error of the operating system among an error and its causes that has
+    /// a [kind](ErrorKind::of_causes).
     ///
     /// ```
     /// use std::io;

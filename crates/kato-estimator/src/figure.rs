@@ -25,8 +25,8 @@ pub enum Method {
 
 /// An estimate with an interval.
 ///
-/// The interval holds the truth in a share `confidence` of cases like those that the method was
-/// tested on (`docs/costs.md`).
+/// The interval is to hold the truth in a share `confidence` of cases; `docs/costs.md` has how often
+/// it did.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// The estimate.

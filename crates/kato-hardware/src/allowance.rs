@@ -30,9 +30,8 @@ impl Cancellation {
         Self::default()
     }
 
-    /// Ends the analysis, which returns within moments.
-    ///
-    /// The measurement in progress ends on its own thread.
+    /// Ends the analysis, which returns once the step in progress has ended, or its time for ending is
+    /// over; a step that is given up so ends on its own thread.
     pub fn cancel(&self) {
         // Relaxed, because nothing else is handed over with the flag.
         self.0.store(true, Ordering::Relaxed);

@@ -30,8 +30,7 @@ pub struct MeasuredFigure {
 pub struct Validity {
     /// The layer between the measurement and the thing measured.
     pub method: MeasurementMethod,
-    /// Number of observations: operations for a latency, equal windows of time or rounds for a
-    /// rate.
+    /// Number of observations: operations for a latency, windows of time or rounds for a rate.
     pub samples: u64,
     /// Distance between the quartiles of the observations, as a share of their median: half of
     /// them lie in a band this wide. `None` with fewer than four observations.

@@ -23,7 +23,7 @@ pub enum Finding<T> {
     // object.
     /// Not found out.
     Unknown {
-        /// The reason, and what to do about it.
+        /// The reason, mostly with what to do about it.
         #[serde(rename = "unknown")]
         reason: String,
     },

@@ -64,7 +64,7 @@ pub enum StepEvent {
         step: Step,
         /// Time that it took.
         took: Duration,
-        /// Whether it was given up because it was cancelled or took too long.
+        /// Whether it has no result, as it was cancelled, took too long or failed.
         gave_up: bool,
     },
 }

@@ -95,7 +95,7 @@ pub struct ClusterForecast {
     pub stored_bytes: f64,
     /// Price of keeping it in the store for a month, in USD.
     pub stored_usd_a_month: f64,
-    /// Symbols of the largest range of a level, which must stay below 2³².
+    /// Symbols of a range of the level that has most, in the mean of all ranges; none may reach 2³².
     pub most_symbols_a_range: f64,
 }
 

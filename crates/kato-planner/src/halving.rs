@@ -6,7 +6,7 @@
 //! moment of the machine meets all of them. After a round the best quarter goes on
 //! ([`Halving::keep`]), and with it every configuration whose score is not lower than that of the
 //! last of the quarter by more than twice the standard error of their difference; but never more
-//! than a third. A configuration that is stopped is ranked below those that went on.
+//! than a third, rounded up. A configuration that is stopped is ranked below those that went on.
 //!
 //! **The error** has two sources. How far repetitions are apart is taken from all configurations of
 //! the round together, as two repetitions of one say little. What was asked is the same in every
@@ -105,8 +105,8 @@ pub struct Halving {
 }
 
 impl Halving {
-    /// Creates settings: three rounds, each with a quarter of the configurations and four times the
-    /// corpus, every trial twice.
+    /// Creates settings: three rounds, each with a quarter to a third of the configurations and four
+    /// times the corpus of the round before, every trial twice.
     #[must_use]
     pub fn new(criteria: impl IntoIterator<Item = Criterion>) -> Self {
         Self {

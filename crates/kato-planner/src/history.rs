@@ -1,7 +1,7 @@
 //! Keeps a history of training runs in one SQLite file: settings, what was foretold, and what it took.
 //!
-//! Take it when runs are to be compared with each other and with the estimates made before them. The
-//! file is made by the first run that is recorded; several programs may record into it at once; its
+//! Take it when runs are to be compared with each other and with the estimates made before them.
+//! Opening makes the file where it is missing; several programs may record into it at once; its
 //! schema has a version, and newer builds migrate what older ones wrote. The module knows no trainer: a
 //! record is a plain value, whoever made it.
 //!
@@ -51,7 +51,7 @@
 //! - A record is written as a whole or not at all, and is on the disk when `record` returns.
 //! - Writers wait for each other up to 30 s; ids are given within the transaction, so none is given twice.
 //! - A file of a newer build is refused, and so is one that is no history. Nothing is ever changed in them.
-//! - What is not known is absent, never 0.
+//! - What is not known is absent, but for the time and the samples of an imported snapshot, which are 0.
 //!
 //! # Limits
 //!

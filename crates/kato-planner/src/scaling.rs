@@ -29,9 +29,9 @@
 //! | part | in short |
 //! |---|---|
 //! | model | value = law(size) · noise, the noise a share of the value: errors of long runs are long |
-//! | laws | O(1), O(log n), O(n), O(n log n), O(n²), each with or without a fixed part; n^p; on request the growth of distinct patterns by Pitman and Yor |
+//! | laws | O(1); O(log n), O(n), O(n log n), O(n²), each with or without a fixed part; n^p; on request the growth of distinct patterns by Pitman and Yor |
 //! | selection | AICc, with 6 more for a second parameter: a law within another is never the closer one |
-//! | fewer than 5 points | laws without a fixed part only: more parameters than that fit anything |
+//! | fewer than 5 points | laws of one parameter only, without a fixed part: more parameters than that fit anything |
 //! | interval | quantiles of all laws together, each by Student's t, weighted by AICc |
 //! | range | up to 100 times the largest size; beyond it `with_force(true)` |
 //! | `size_at`, `crossings` | where a prediction meets a limit, such as a memory ceiling, that ends the law |
@@ -41,7 +41,7 @@
 //! # Limits
 //!
 //! - Laws that the sizes cannot tell apart stay rivals (`Scaling::rivals`), and make the interval wide.
-//!   Three decades of sizes tell n from n log n at 20 % of noise; one decade hardly does at 5 %.
+//!   Three decades of sizes tell n from n log n at 20 % of noise, and less often where there is a fixed part.
 //! - What changes on the way is in no measurement: a memory that fills, a disk that fills. Name such
 //!   limits to `crossings`.
 //! - Values and sizes must be above 0.

@@ -113,7 +113,7 @@ impl LatencyHistogram {
     /// Returns the `q`-quantile of the latencies, in seconds; `None` without any.
     ///
     /// It is the middle of the bucket that holds the latency of this rank, so within 1/16 of its
-    /// value for latencies up to 18 minutes. `q` is clamped to 0 to 1.
+    /// value for latencies from 8 ns to 18 minutes. `q` is clamped to 0 to 1.
     #[must_use]
     pub fn quantile_seconds(&self, q: f64) -> Option<f64> {
         let count = self.count();

@@ -171,8 +171,8 @@ impl Probe {
 
     /// Slows a stage down and returns whether there is such a stage.
     ///
-    /// After every piece of work its threads pause for this share of the time it took: 0.1 for a
-    /// tenth, 0 to stop pausing. A share that is not finite or below 0 counts as 0, and more than
+    /// After a piece of work its threads pause for this share of the time it took: 0.1 for a tenth, 0
+    /// to stop pausing. Pauses below 2 ms are saved up until they are as long. A share that is not finite or below 0 counts as 0, and more than
     /// 10 as 10.
     #[must_use = "a stage that there is not cannot be slowed down"]
     pub fn throttle(&self, stage: &str, share: f64) -> bool {

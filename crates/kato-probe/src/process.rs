@@ -6,7 +6,7 @@
 //! 1, of version 2 and of systems that have both are understood.
 //!
 //! A limit is the smallest one of the process's own group and all groups above it that are mounted, because
-//! each of them holds. A value that is not limited, or not counted, is `None` and never a made-up number.
+//! each of them holds. A value that is not limited, or not counted, is `None`.
 //! Nothing but files is read: no command is run, and nothing is changed.
 //!
 //! ```

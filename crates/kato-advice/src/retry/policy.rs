@@ -49,8 +49,8 @@ pub struct RetryPolicy {
     pub patience: Duration,
     /// How waits are shortened at random. Default: [`Jitter::Half`].
     pub jitter: Jitter,
-    /// Seed of the jitter; if `None`, [`random_seed`](super::random_seed) gives one. Default:
-    /// `None`.
+    /// Seed of the jitter; if `None`, the one that [`Backoff::new`](super::Backoff::new) is given.
+    /// Default: `None`.
     pub jitter_seed: Option<u64>,
 }
 

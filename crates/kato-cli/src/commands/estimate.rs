@@ -41,8 +41,8 @@ use crate::writable::check_directory;
 /// rules of training. A corpus that is read to its end is counted, whatever its size, in bounded
 /// memory. Otherwise documents that were not read are inferred: learn calls by their text; distinct
 /// patterns from how many of the documents read hold each; bytes from what each store takes for a
-/// pattern. The intervals hold the truth in 90 of 100 cases. A target that is too many times the
-/// sample is refused: look at more documents, or --force it.
+/// pattern. The intervals are to hold the truth in 90 of 100 cases (--confidence). A target that is too
+/// many times the sample is refused: look at more documents, or --force it.
 ///
 /// Time ends the reading at another document each time: give --max-documents for the same answer always.
 ///
@@ -65,7 +65,8 @@ pub(crate) struct Args {
     /// in length.
     #[arg(long, value_name = "SIZE", conflicts_with = "from_run", value_parser = crate::byte_size::above_zero)]
     text_size: Option<ByteSize>,
-    /// Read so long at most. What is read in a second or two is read to its end.
+    /// Read so long at most. Where all of the corpus is asked for, files of up to 16 MiB a core are read to
+    /// their end.
     #[arg(
         long = "for",
         value_name = "TIME",

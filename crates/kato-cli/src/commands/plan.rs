@@ -114,8 +114,8 @@ pub(crate) struct Args {
     /// MongoDB.
     #[arg(long, value_name = "SIZE", value_parser = crate::byte_size::above_zero)]
     pilot: Option<ByteSize>,
-    /// Read the corpus so long at most, for bytes and patterns. What is read in a second or two is read
-    /// to its end.
+    /// Read the corpus so long at most, for bytes and patterns. Where the run is over all of it, files of
+    /// up to 16 MiB a core are read to their end.
     #[arg(
         long = "for",
         value_name = "TIME",

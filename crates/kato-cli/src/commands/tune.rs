@@ -38,13 +38,13 @@ use crate::writable::check_file;
 ///
 /// Successive halving: there are --rounds rounds, each with four times the text of the one before. After
 /// each the best quarter stays, and all whose score is within two standard errors of the last of that
-/// quarter, but never more than a third. Trials of a round are made in a random order, once each, then
-/// all again. --rounds 1 tries everything with all.
+/// quarter, but never more than a third, rounded up. Trials of a round are made in a random order, once
+/// each, then all again. --rounds 1 tries everything with all.
 ///
 /// The score is the weighted geometric mean of what --weight names: rate (documents a second), bits
 /// (a token of text not seen), accuracy (of the next token), coverage (chunks known), bytes,
-/// patterns, memory, seconds; against the best of the same round. The front has the configurations
-/// that no other beats in everything that counts.
+/// patterns, memory, seconds; against the best of the same round. On the front are the configurations of
+/// the last round beside which no other is as good in everything that counts and better in something.
 ///
 /// With --json one JSON object on standard output: criteria, rule, ranking with levels, workers,
 /// memory, score, error, share, is_on_front and measures. Progress goes to standard error.
@@ -125,7 +125,7 @@ pub(crate) struct Args {
 }
 
 /// The rule, for the answer.
-const RULE: &str = "Of each round the best quarter goes on, and what cannot be told from its last by twice the standard error, but at most a third.";
+const RULE: &str = "Of each round the best quarter goes on, and what cannot be told from its last by twice the standard error, but at most a third, rounded up.";
 
 /// Tries all, and shows the ranking.
 pub(crate) fn run(args: &mut Args) -> Result<()> {

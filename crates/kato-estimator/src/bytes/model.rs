@@ -85,7 +85,7 @@ impl ByteModel {
     /// databases, before the server compresses them.
     ///
     /// It was fitted to 17 levels of 7 runs with chunk sizes 3 to 15 (`docs/costs.md`), with
-    /// errors below 0.6 %. A server that compresses takes less: calibrate with a finished run's
+    /// errors of at most 0.6 %. A server that compresses takes less: calibrate with a finished run's
     /// bytes, or [`fit`](Self::fit) a model.
     #[must_use]
     pub fn mongodb() -> Self {

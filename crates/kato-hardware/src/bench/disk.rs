@@ -15,8 +15,8 @@ use crate::meter::{Meter, NO_TIME, figure, latencies, windows, windows_with_prep
 /// was filled before with bytes that do not compress.
 ///
 /// `Direct` figures went past the operating system's cache; caches of the device, a controller or a
-/// host below a virtual machine are part of the disk. `Cached` writes include the flush to the
-/// device; `Cached` reads may have come from memory.
+/// host below a virtual machine are part of the disk. `Cached` sequential writes include the flush to
+/// the device, and random ones do not; `Cached` reads may have come from memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DiskResults {

@@ -9,7 +9,7 @@ use crate::scaling::mixture::{Belief, quantile};
 use crate::scaling::prediction::{Crossing, Limit, Prediction};
 use crate::scaling::{Law, ScalingError};
 
-/// Difference of the criterion up to which a form is a rival: beyond it, it is less than an eighth
+/// Difference of the criterion up to which a form is a rival: beyond it, it is less than a seventh
 /// as likely.
 const RIVALRY: f64 = 4.0;
 /// What a second parameter is charged beyond AICc.
