@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// The value at a size, with the interval that holds a measurement there.
+/// The value at a size, with the interval that is to hold a measurement there.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Prediction {

@@ -94,7 +94,7 @@ impl Regression {
         dot(&self.coefficients, row)
     }
 
-    /// Returns the interval that holds the value of a row in this share of cases; without ends where
+    /// Returns the interval that is to hold the value of a row in this share of cases; without ends where
     /// there are as many coefficients as rows, which say nothing of errors.
     #[must_use]
     pub fn interval(&self, row: &[f64], confidence: f64) -> (f64, f64) {
