@@ -92,8 +92,8 @@ pub(crate) struct Args {
     )]
     seed: u64,
     /// Estimate from a finished run instead, named by the directory of its knowledge base; can be given
-    /// several times. The estimate is then from the largest of those with the same levels and rules, and
-    /// its error is told by the others.
+    /// several times, for runs with the same levels and rules. The estimate is then from the largest, and
+    /// its error is told by predicting each from another.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["history", "LearningArgs", "SourceArgs"])]
     from_run: Vec<PathBuf>,
     #[command(flatten)]
