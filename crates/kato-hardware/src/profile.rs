@@ -48,7 +48,7 @@ pub struct HardwareProfile {
     pub directory: String,
     /// Whether it was a quick analysis.
     pub is_quick: bool,
-    /// Seed of everything random.
+    /// Seed of texts, places and contents.
     pub seed: u64,
     /// Duration of the analysis, in seconds.
     pub seconds: f64,

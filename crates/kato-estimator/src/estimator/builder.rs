@@ -29,7 +29,7 @@ impl StorageEstimatorBuilder {
         self
     }
 
-    /// Sets the store whose bytes are estimated. Default: the embedded one.
+    /// Sets the store whose bytes are estimated. Default: the embedded one after compacting.
     pub fn with_engine(mut self, engine: StorageEngine) -> Self {
         self.engine = Some(engine);
         self
