@@ -67,7 +67,8 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// [`StoreError::ForeignBatch`] when a batch was staged elsewhere, and when the batches cannot
-    /// be made durable; then the last commit still holds.
+    /// be made durable; then the last commit still holds until the store is opened again, which may
+    /// find the one that failed, as a whole.
     fn commit(&self, staged: Vec<StagedBatch>, checkpoint: Value) -> Result<(), StoreError>;
 
     /// Forgets everything that all nodes learned, documents included, and keeps the checkpoint
@@ -78,7 +79,8 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// When the store cannot be written; then the last commit still holds.
+    /// When the store cannot be written; then the last commit still holds, as for
+    /// [`commit`](Self::commit).
     fn clear(&self, checkpoint: Value) -> Result<(), StoreError>;
 
     /// Forgets patterns with all that they counted, and keeps the checkpoint given.
@@ -98,7 +100,7 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// [`StoreError::NodeCount`] when there are not as many lists as nodes, and when the store
-    /// cannot be written; then the last commit still holds.
+    /// cannot be written; then the last commit still holds, as for [`commit`](Self::commit).
     fn forget(
         &self,
         names_to_forget: &[Vec<PatternName>],
@@ -196,8 +198,7 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
     /// Shows a visitor all patterns of a node, source by source rather than merged; see
     /// [`PatternVisitor`].
     ///
-    /// It is made for loading an index: several times faster than [`scan`](Self::scan), and above
-    /// node 0 by far.
+    /// It is made for loading an index: faster than [`scan`](Self::scan), above all above node 0.
     ///
     /// It sees the commits made before the call, and ends without an error when the visitor breaks
     /// off. Memory: the symbols of one source, which are 20 bytes for each pattern of the node
@@ -256,8 +257,8 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
         node_idx: usize,
     ) -> Result<Scan<'_, (Symbol, SymbolCounts)>, StoreError>;
 
-    /// Returns the id of the document that was this sample, if documents are recorded; the smallest
-    /// of several ids.
+    /// Returns the id of the document with this number, if documents are recorded; the smallest of
+    /// several ids.
     ///
     /// # Errors
     ///

@@ -24,7 +24,8 @@ impl EmbeddedStore {
     ///
     /// Equal digests mean equal segments. The same content in other segments has another digest, and a
     /// segment of which patterns are deleted has another one than before.
-    /// It is made of the footers of the segments, whose checksums cover all the rest but vectors.
+    /// It is made of the footers of the segments, whose checksums cover all the rest but vectors and the
+    /// names of patterns in other segments.
     #[must_use]
     pub fn content_digest(&self) -> ContentDigest {
         self.content().digest
