@@ -312,7 +312,8 @@ impl LearnBatch {
     /// # Panics
     ///
     /// When there is no such node, a child was not learned at the node below, a literal is unknown,
-    /// or the batch holds billions of entries.
+    /// or one of the 128 parts, which go by the first bits of names, would get more than 16,777,216
+    /// learn calls or 2³² symbols.
     pub fn learn(
         &mut self,
         node_idx: usize,

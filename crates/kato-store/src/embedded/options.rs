@@ -26,8 +26,8 @@ pub struct EmbeddedOptions {
     pub max_merges: Option<NonZeroUsize>,
     /// Part of a node's patterns in a segment, in percent, that may be deleted of it before it is written
     /// again without them. Until then they take their room on the disk. 0 rewrites at once, so that no
-    /// segment holds a forgotten pattern, but for its name where others refer to it. With 100 or more only
-    /// merges leave them out. Default 12.
+    /// segment holds a forgotten pattern, but for its name where others refer to it. With 100 or more they
+    /// go with a merge, or by [`drop_deleted`](crate::EmbeddedStore::drop_deleted). Default 12.
     pub max_deleted_percent: u8,
     /// Limits on the attributes kept of a pattern; used when a knowledge base is created, ignored
     /// afterwards.
