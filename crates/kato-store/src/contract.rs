@@ -15,14 +15,13 @@ use crate::{PatternVisitor, StoreError, StoredPattern, Tombstones};
 /// A store of the patterns of one run: a knowledge base for each node, and the training position
 /// that belongs to them.
 ///
-/// The contract is made for training, which almost only inserts (over 90 % of the patterns of real
-/// text are new):
+/// The contract is made for training, which mostly inserts, as most patterns of real text are new:
 ///
 /// * A [`SealedBatch`] is merged as a whole. Merging is commutative and associative, so batches may
 ///   be staged by any thread in any order.
 /// * [`stage`](Self::stage) does the work, [`commit`](Self::commit) makes it visible: **all**
-///   staged batches together with the checkpoint, or nothing. After a crash a store holds exactly
-///   its last commit.
+///   staged batches together with the checkpoint, or nothing. After a crash a store that is durable
+///   holds exactly its last commit.
 /// * What was staged and never committed is gone after a crash, and harmless before.
 /// * Counts saturate at `u64::MAX`, which only imported frequencies can reach, and sums of affinity
 ///   at the largest numbers. The last bits of an affinity may depend on the order in which its
