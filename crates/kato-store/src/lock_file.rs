@@ -1,4 +1,4 @@
-//! Lock files that are there only as long as somebody holds them; where the system is no Unix, they stay.
+//! Lock files that are there only as long as somebody holds them, on Unix.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
