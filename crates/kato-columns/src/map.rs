@@ -1,8 +1,8 @@
 //! Maps files into memory, and tells a reader when such a file was cut off, overwritten or cannot be read.
 //!
 //! A plain map ends the process with `SIGBUS` when a page of its file cannot be read: the file was truncated,
-//! or the disk failed. Here the reader gets zeros, and the map says that it was lost. Changes in place are
-//! noticed as well.
+//! or the disk failed. Here, on Linux, the reader gets zeros, and the map says that it was lost. Changes in
+//! place are noticed as well.
 //!
 //! Start with [`Map`], which maps one file. [`DirectoryWatch`] says when it is time to [look](Map::look) at
 //! the maps of a directory.
@@ -42,7 +42,8 @@
 //!   one that it replaces.
 //! - **Changes.** On Linux inotify tells of writes to a watched directory's files. What it does not tell of
 //!   (writes through other maps, other machines' writes on a network file system) is found by comparing size,
-//!   times and identity of the files, every 100 ms at most. Without inotify that is done every 5 ms.
+//!   times and identity of the files, by readers that ask, once in 100 ms at most. Without inotify that is
+//!   once in 5 ms.
 //! - **Removals.** A file that was removed or replaced under its name stays as it was mapped, and is not lost.
 //!
 //! # Limits

@@ -1,4 +1,4 @@
-//! Learn batches: what a set of samples taught, as one value that can be merged into any store.
+//! Learn batches: what a set of documents taught, as one value that can be merged into any store.
 
 mod sealed;
 mod vectors;
@@ -178,11 +178,11 @@ impl NodeBatch {
     }
 }
 
-/// Everything that a set of samples taught a run's nodes, to be merged into any store.
+/// Everything that a set of documents taught a run's nodes, to be merged into any store.
 ///
 /// Learning is commutative: a pattern's name is a function of its content and its frequency is a
 /// sum. Merging all workers' batches in any order therefore gives the knowledge base that one
-/// worker would have built.
+/// worker would have built, but for the last bits of sums of affinity.
 ///
 /// ```
 /// use kato_model::batch::BatchSymbol;
@@ -312,7 +312,8 @@ impl LearnBatch {
     /// # Panics
     ///
     /// When there is no such node, a child was not learned at the node below, a literal is unknown,
-    /// or the batch holds billions of entries.
+    /// or one of the 128 parts, which go by the first bits of names, would get more than 16,777,216
+    /// learn calls or 2³² symbols.
     pub fn learn(
         &mut self,
         node_idx: usize,

@@ -94,7 +94,7 @@ pub trait Fixture {
     }
 }
 
-/// Checks that a store keeps the whole contract: runs all tests.
+/// Checks that a store keeps the contract: runs all tests but those that take [`Lessons`].
 pub fn run(fixture: &impl Fixture) {
     a_new_store_is_empty(fixture);
     staged_batches_are_invisible(fixture);

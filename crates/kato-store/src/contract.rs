@@ -15,14 +15,13 @@ use crate::{PatternVisitor, StoreError, StoredPattern, Tombstones};
 /// A store of the patterns of one run: a knowledge base for each node, and the training position
 /// that belongs to them.
 ///
-/// The contract is made for training, which almost only inserts (over 90 % of the patterns of real
-/// text are new):
+/// The contract is made for training, which mostly inserts, as most patterns of real text are new:
 ///
 /// * A [`SealedBatch`] is merged as a whole. Merging is commutative and associative, so batches may
 ///   be staged by any thread in any order.
 /// * [`stage`](Self::stage) does the work, [`commit`](Self::commit) makes it visible: **all**
-///   staged batches together with the checkpoint, or nothing. After a crash a store holds exactly
-///   its last commit.
+///   staged batches together with the checkpoint, or nothing. After a crash a store that is durable
+///   holds exactly its last commit.
 /// * What was staged and never committed is gone after a crash, and harmless before.
 /// * Counts saturate at `u64::MAX`, which only imported frequencies can reach, and sums of affinity
 ///   at the largest numbers. The last bits of an affinity may depend on the order in which its
@@ -67,7 +66,8 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// [`StoreError::ForeignBatch`] when a batch was staged elsewhere, and when the batches cannot
-    /// be made durable; then the last commit still holds.
+    /// be made durable; then the last commit still holds until the store is opened again, which may
+    /// find the one that failed, as a whole.
     fn commit(&self, staged: Vec<StagedBatch>, checkpoint: Value) -> Result<(), StoreError>;
 
     /// Forgets everything that all nodes learned, documents included, and keeps the checkpoint
@@ -78,7 +78,8 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// When the store cannot be written; then the last commit still holds.
+    /// When the store cannot be written; then the last commit still holds, as for
+    /// [`commit`](Self::commit).
     fn clear(&self, checkpoint: Value) -> Result<(), StoreError>;
 
     /// Forgets patterns with all that they counted, and keeps the checkpoint given.
@@ -98,7 +99,7 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// [`StoreError::NodeCount`] when there are not as many lists as nodes, and when the store
-    /// cannot be written; then the last commit still holds.
+    /// cannot be written; then the last commit still holds, as for [`commit`](Self::commit).
     fn forget(
         &self,
         names_to_forget: &[Vec<PatternName>],
@@ -196,8 +197,7 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
     /// Shows a visitor all patterns of a node, source by source rather than merged; see
     /// [`PatternVisitor`].
     ///
-    /// It is made for loading an index: several times faster than [`scan`](Self::scan), and above
-    /// node 0 by far.
+    /// It is made for loading an index: faster than [`scan`](Self::scan), above all above node 0.
     ///
     /// It sees the commits made before the call, and ends without an error when the visitor breaks
     /// off. Memory: the symbols of one source, which are 20 bytes for each pattern of the node
@@ -256,8 +256,8 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
         node_idx: usize,
     ) -> Result<Scan<'_, (Symbol, SymbolCounts)>, StoreError>;
 
-    /// Returns the id of the document that was this sample, if documents are recorded; the smallest
-    /// of several ids.
+    /// Returns the id of the document with this number, if documents are recorded; the smallest of
+    /// several ids.
     ///
     /// # Errors
     ///

@@ -72,8 +72,9 @@ use crate::{PatternStore, PatternVisitor, Place, StoreError, StoredPattern, Tomb
 ///   checksum.
 /// * **Damage is told**: opening refuses a newest commit that is not whole and says what is lost.
 ///   The manifest has a twin, so one damaged copy loses nothing. The commit before the last one
-///   stays, with its files, until the next: opening [goes back](DamagePolicy) to it where that is
-///   asked for, and [reports it](Self::recovered).
+///   stays, with its files, until the next, unless compacting, clearing or forgetting gave it up:
+///   opening [goes back](DamagePolicy) to it where that is asked for, and [reports
+///   it](Self::recovered).
 /// * **One writer**: a second one gets [`StoreError::Locked`]. Readers need no lock and see the
 ///   commit they opened.
 /// * **Bounded memory**: 0.1 bytes a pattern for the block indexes of the segments that are read,
@@ -146,7 +147,8 @@ impl EmbeddedStore {
     /// # Errors
     ///
     /// [`StoreError::Exists`] when the directory holds a knowledge base already,
-    /// [`StoreError::NotAKnowledgeBase`] when it holds anything else, and I/O errors.
+    /// [`StoreError::NotAKnowledgeBase`] when it holds anything else, [`StoreError::Locked`] while
+    /// another writer creates one there, and I/O errors.
     pub fn create(
         dir: impl AsRef<Path>,
         nodes: &[impl AsRef<str>],

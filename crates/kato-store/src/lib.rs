@@ -13,8 +13,8 @@
 //! * [`Source`] is where in the corpus a pattern was first seen.
 //! * [`mod@slice`] has the files by which several machines learn and merge one knowledge base.
 //! * `parquet`, with the feature of that name, writes and reads a node for DuckDB, Spark and Polars.
-//! * [`EmbeddedOptions`] are the settings of the embedded store; [`Recovery`] reports that opening
-//!   went back to an earlier commit.
+//! * [`EmbeddedOptions`] are the settings of the embedded store; [`Recovery`] reports damage that
+//!   opening found and got over.
 //! * [`StoreError`] and [`ExchangeError`] say what went wrong, and what the caller can do. A store
 //!   of another crate maps its own failures to [`StoreErrorKind`]s; a [`Place`] is where it lies.
 //!

@@ -1,4 +1,4 @@
-//! Lock files that are there only as long as somebody holds them.
+//! Lock files that are there only as long as somebody holds them, on Unix.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// A lock that keeps other processes out as long as it lives. The operating system releases it when
 /// the process ends, however it ends; of one that was killed the empty file stays until the next
-/// holder is done.
+/// holder is done. Where the system is no Unix it stays in any case.
 ///
 /// ```
 /// use kato_store::lock_file::LockFile;

@@ -27,8 +27,9 @@
 //! Equal knowledge gives equal files, from the same build. Columns are compressed with zstd. A row
 //! group has at most 1,048,576 rows and some 64 MiB, which also bounds the memory of an export.
 //!
-//! A file does **not** carry vectors, sums of affinity, ids of documents, the configuration or the
-//! position of training. It says more than the lines of [`KnowledgeBase::export`] by first
+//! A file does **not** carry tombstones, vectors, sums of affinity, ids of documents, the
+//! configuration or the position of training. So a retired pattern is a row like others, and shows
+//! where it is imported. A file says more than the lines of [`KnowledgeBase::export`] by first
 //! sightings and nothing else; an import leaves those out, because they number the documents of
 //! another corpus.
 //!

@@ -32,7 +32,7 @@ pub struct FrequencyStatistics {
     /// Learn calls: the sum of the frequencies.
     #[serde(alias = "observations")]
     pub learns: u64,
-    /// Observations a pattern.
+    /// Learn calls a pattern.
     pub mean: Option<f64>,
     /// The frequency that half of the patterns do not exceed; between two, their mean.
     pub median: Option<f64>,

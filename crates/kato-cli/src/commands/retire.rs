@@ -75,7 +75,8 @@ pub(crate) struct PurgeArgs {
     /// Do not ask.
     #[arg(long)]
     yes: bool,
-    /// Write the segments again that hold what was purged, now or before, so that none has anything of it left.
+    /// Write the segments again that hold what was purged, now or before, so that none has more of it left than
+    /// its name, where others refer to it.
     #[arg(long, conflicts_with = "dry_run")]
     rewrite: bool,
     /// Print one JSON object to standard output.

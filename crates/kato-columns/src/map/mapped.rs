@@ -31,7 +31,7 @@ pub enum MapState {
     /// Nothing says that it changed since the last look. Also for a file that was removed or replaced
     /// under its name, which stays as it was mapped.
     Unchanged,
-    /// It was written to since the last look.
+    /// It may have been written to since the last look: its times are others.
     Changed,
     /// It is shorter or longer than it was, or a part of it cannot be read, for this reason.
     Lost(String),

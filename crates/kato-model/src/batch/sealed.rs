@@ -91,7 +91,7 @@ impl SealedBatch {
         }
     }
 
-    /// Returns the sample index and id of every recorded document, ascending.
+    /// Returns number and id of every recorded document, ascending.
     #[must_use]
     pub fn documents(&self) -> &[(u64, String)] {
         &self.batch.documents

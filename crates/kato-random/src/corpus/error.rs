@@ -19,12 +19,12 @@ pub enum CorpusError {
     #[error("the sample holds no words: give a text with at least one")]
     Empty,
     /// The corpus cannot be written, for example because the disk is full; what was written before
-    /// is kept.
+    /// stays with the writer.
     #[error("cannot write the corpus after {n_documents} documents ({n_bytes} bytes)")]
     Write {
-        /// Documents handed to the writer before the failure.
+        /// Documents up to the last one that was handed to the writer, which need not have written it.
         n_documents: u64,
-        /// Bytes handed to the writer before the failure.
+        /// Their bytes.
         n_bytes: u64,
         /// The cause.
         source: io::Error,

@@ -230,8 +230,7 @@ pub fn first_sightings_are_the_earliest(fixture: &impl Fixture) {
     assert_eq!(without.first_seen, None);
 }
 
-/// Checks that documents are found by the number of their sample; of several ids the smallest
-/// counts.
+/// Checks that documents are found by their number; of several ids the smallest counts.
 pub fn documents_are_found_by_sample(fixture: &impl Fixture) {
     let store = create(fixture, &["node0"]);
     for documents in [

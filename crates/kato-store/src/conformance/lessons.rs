@@ -71,7 +71,7 @@ impl LearnCall {
 
 /// A set of learn calls, numbered, of which batches are made.
 ///
-/// Learn call number `i` is also sample number `i`, from the document `document i`.
+/// Learn call number `i` is also document number `i`, with the id `document i`.
 #[derive(Debug, Clone)]
 pub struct Lessons {
     n_nodes: usize,

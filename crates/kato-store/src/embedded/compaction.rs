@@ -54,8 +54,9 @@ impl EmbeddedStore {
         Ok(())
     }
 
-    /// Writes the segments again of which patterns are deleted, so that nothing of these is left in any file;
-    /// returns whether there were any. Without it they go with the next merge.
+    /// Writes the segments again of which patterns are deleted, so that no segment holds these, but for the
+    /// names by which others refer to them; returns whether there were any. Without it they go with the next
+    /// merge. What is derived from segments, such as an index, has them until it is written anew.
     ///
     /// # Errors
     ///

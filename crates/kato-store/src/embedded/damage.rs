@@ -73,7 +73,7 @@ pub struct DamagedFile {
     pub path: PathBuf,
     /// The inconsistency that was found.
     pub reason: String,
-    /// What it held, as the manifest says; `None` for a manifest.
+    /// What it held, as the manifest says; `None` or nothing for what is no segment.
     pub held: Option<Held>,
 }
 

@@ -139,7 +139,7 @@ impl Deletions {
     /// Writes what is deleted of a generation and was not before to a file of its own, waits until the disk
     /// holds it, and adds it to the manifest.
     ///
-    /// Files before it that are less than twice as large go into it. So there are few, and what was deleted is
+    /// Files before it that are at most about twice as large go into it. So there are few, and what was deleted is
     /// written again a few times in the end, however many commits delete.
     pub(super) fn write(
         path: &Path,

@@ -12,8 +12,8 @@ const MAX_RANKS: u64 = 1 << 30;
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct EmbeddedOptions {
-    /// Segments above which the smaller ones are merged; those that hold half of
-    /// `max_segment_patterns` or more are left alone and do not count. More make commits cheaper and
+    /// Segments above which the smaller ones are merged; those that hold more than half of
+    /// `max_segment_patterns` are left alone and do not count. More make commits cheaper and
     /// look-ups dearer: a look-up searches every segment. Default 64, at least 2.
     pub max_segments: usize,
     /// Patterns of one node in a merged segment at most. Merging takes four bytes of memory for
@@ -25,8 +25,9 @@ pub struct EmbeddedOptions {
     /// `None`, the default, for one for every four threads that the machine runs at once.
     pub max_merges: Option<NonZeroUsize>,
     /// Part of a node's patterns in a segment, in percent, that may be deleted of it before it is written
-    /// again without them. Until then they take their room on the disk. 0 rewrites at once, so that nothing
-    /// of a forgotten pattern is left in any file. Default 12, at most 100.
+    /// again without them. Until then they take their room on the disk. 0 rewrites at once, so that no
+    /// segment holds a forgotten pattern, but for its name where others refer to it. With 100 or more they
+    /// go with a merge, or by [`drop_deleted`](crate::EmbeddedStore::drop_deleted). Default 12.
     pub max_deleted_percent: u8,
     /// Limits on the attributes kept of a pattern; used when a knowledge base is created, ignored
     /// afterwards.
@@ -39,13 +40,12 @@ pub struct EmbeddedOptions {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Merging {
-    /// In the commit that has too many segments, which waits. There are never more than so many, and
-    /// no thread but the caller's works.
+    /// In the commit that has too many segments, which waits: the caller's thread merges.
     #[default]
     InCommit,
     /// On threads beside commits, while more is learned; a later commit puts the merged segments in
-    /// place of the others. A commit waits only when there are twice as many segments as the setting
-    /// allows, and as the commit brings, which is when learning is faster than the disk. A merge that
+    /// place of the others. A commit waits only where it would make more than twice as many segments as
+    /// the setting allows, and as it brings, which is when learning is faster than the disk. A merge that
     /// goes on when the store is closed is abandoned. Right for training, which commits all the time.
     Beside,
 }

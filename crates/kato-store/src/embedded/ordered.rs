@@ -22,9 +22,9 @@ impl EmbeddedStore {
     /// Returns the digest of what the newest commit holds: what is derived from it, such as an
     /// index, is known by it.
     ///
-    /// Equal digests mean equal segments. The same content in other segments has another digest, and a
-    /// segment of which patterns are deleted has another one than before.
-    /// It is made of the footers of the segments, whose checksums cover all the rest but vectors.
+    /// Equal digests mean equal segments, vectors apart. The same content in other segments has another
+    /// digest, and a segment of which patterns are deleted has another one than before. It is made of the footers of the segments, whose checksums cover all the rest but vectors and the
+    /// names of patterns in other segments.
     #[must_use]
     pub fn content_digest(&self) -> ContentDigest {
         self.content().digest

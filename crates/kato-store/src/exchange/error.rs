@@ -17,7 +17,8 @@ pub enum ExchangeError {
     /// The lines could not be written; what was written so far is only a part of an export.
     #[error("failed to write pattern {patterns_written} of an export")]
     Write {
-        /// Number of patterns passed to the writer before.
+        /// Number of patterns up to the last one that was passed to the writer, which need not have
+        /// written it.
         patterns_written: u64,
         /// The writer's error.
         source: io::Error,

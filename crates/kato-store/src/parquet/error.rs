@@ -20,7 +20,8 @@ pub enum ParquetError {
     /// The file could not be written; what was written so far is no Parquet file.
     #[error("failed to write a Parquet file after {patterns_written} patterns")]
     Write {
-        /// Number of patterns passed to the writer before.
+        /// Number of patterns up to the last one that was passed to the writer, which need not have
+        /// written it.
         patterns_written: u64,
         /// The writer's error.
         source: Box<dyn StdError + Send + Sync>,

@@ -18,8 +18,8 @@ pub const MAX_INPUTS: usize = 64;
 /// Merges slices of one level into one, cut into these ranges.
 ///
 /// The result is a function of what the inputs hold together, whatever their number, order and
-/// cuts. `path` must not exist; files beside it are made and removed where there are more than
-/// [`MAX_INPUTS`]. Memory: a block and the text symbols of each open slice.
+/// cuts, but for the last bits of sums of affinity. `path` must not exist; files beside it are made
+/// and removed where there are more than [`MAX_INPUTS`]. Memory: a block and the text symbols of each open slice.
 ///
 /// # Errors
 ///

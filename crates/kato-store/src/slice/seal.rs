@@ -12,16 +12,17 @@ use super::walk::SliceWalk;
 use crate::StoreError;
 use crate::embedded::{SegmentWriter, too_large};
 
-/// Writes a segment of the slices of each level, bottom up, with documents by sample number, ascending.
+/// Writes a segment of the slices of each level, bottom up, with documents by number, ascending.
 ///
 /// The slices hold one range of names, or all; slices of one level may overlap or follow each other.
 /// Several segments that together hold all ranges are a knowledge base: see
 /// [`EmbeddedStore::create_from_segments`](crate::EmbeddedStore::create_from_segments). The bytes are
-/// a function of what the slices and the documents hold.
+/// a function of what the slices and the documents hold, but for the last bits of sums of affinity.
 ///
-/// `path` must not exist. It is written to the system and not flushed. Memory: a 512th of the names
-/// of a level and of its children, some 60 MB of buffers, the text symbols, and the documents. While
-/// it works up to 512 files are open. Working files, of 24 bytes for each child of a level, are made in `scratch`, a directory.
+/// `path` must not exist. It is written to the system and not flushed. Memory: some 65,536 names, or a
+/// 512th of those of a level and its children if that is more, some 60 MB of buffers, the text
+/// symbols, and the documents. While it works up to 512 files are open beside the slices. Working
+/// files, of 24 bytes for each child of a level, are made in `scratch`, a directory.
 ///
 /// # Errors
 ///
