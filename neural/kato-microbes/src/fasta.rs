@@ -22,7 +22,7 @@ use crate::tokens::token_of;
 ///
 /// # Errors
 ///
-/// The file cannot be read, has letters of no nucleotide, or one name twice; the error has the line.
+/// The file cannot be read, has letters of no nucleotide, a name without a sequence, or one name twice.
 pub fn read(path: &Path) -> Result<Vec<(String, String)>, MicrobesError> {
     let bytes = std::fs::read(path).map_err(RunError::file("read", path))?;
     let text = String::from_utf8_lossy(&bytes);
