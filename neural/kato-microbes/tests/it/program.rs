@@ -232,7 +232,7 @@ fn what_does_not_fit_is_told_with_flags_and_an_exit_code() -> Done {
         (
             &["unifrac", "t.tsv", "t.nwk", "--out", "d.tsv"],
             1,
-            "no tip",
+            "leave them out with --prune",
         ),
         (
             &[
