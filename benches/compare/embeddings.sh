@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Opening 400,000 word vectors of 100 numbers against Python, three times in turn. Writes about 350 MB below the folder given.
+# Opening 400,000 word vectors of 100 numbers against Python, three times in turn. Writes about 510 MB below the folder given.
 #
 #     benches/compare/embeddings.sh FOLDER [PYTHON]
 #

@@ -9,7 +9,7 @@ use std::path::Path;
 use tempfile::{Builder, NamedTempFile};
 
 /// Writes a file under another name, onto the disk, and then to its place: readers see the old one
-/// or all of the new one. A link stays one, and the file that it names is replaced. What is there and no file,
+/// or all of the new one. A link to a file stays one, and the file is replaced. What is there and no file,
 /// such as a pipe or a device, is written to as it is.
 ///
 /// # Errors

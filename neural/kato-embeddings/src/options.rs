@@ -10,7 +10,7 @@ use crate::element::Number;
 #[non_exhaustive]
 pub enum Layout {
     /// The first lines decide: two whole numbers and nothing else are a header, unless each line
-    /// behind them is a word and one number, as they would be. The default.
+    /// behind them, of which 1,000 are looked at, is a word and one number, as they would be. The default.
     #[default]
     Auto,
     /// No header, as GloVe writes.

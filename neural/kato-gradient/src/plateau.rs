@@ -63,7 +63,8 @@ impl Default for PlateauSettings {
 }
 
 impl PlateauSettings {
-    /// Creates settings with PyTorch's defaults: factor 0.1 after 10 observations.
+    /// Creates settings with PyTorch's defaults: factor 0.1 after more than 10 observations
+    /// without an improvement.
     #[must_use]
     pub fn new(base_rate: f64) -> Self {
         Self {
@@ -73,7 +74,7 @@ impl PlateauSettings {
     }
 
     /// Creates settings of the adaptive schedule: an exponential mean of weight 0.9, factor 0.5
-    /// after 10 observations without an improvement by 1e-4, not below 1e-7, cooldown 5.
+    /// after more than 10 observations without an improvement by 1e-4, not below 1e-7, cooldown 5.
     #[must_use]
     pub fn adaptive(base_rate: f64) -> Self {
         Self {
@@ -86,7 +87,7 @@ impl PlateauSettings {
         }
     }
 
-    /// Sets what the rate is multiplied by, and after how many observations.
+    /// Sets what the rate is multiplied by, and how many observations may bring no improvement before.
     #[must_use]
     pub const fn with_factor(mut self, factor: f64, patience: u32) -> Self {
         self.factor = factor;
@@ -119,10 +120,10 @@ impl PlateauSettings {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct PlateauState {
-    /// The smoothed metric; none before the first observation.
+    /// The smoothed metric; none before the first finite observation.
     #[serde(with = "exact_float::option", default)]
     pub smoothed: Option<f64>,
-    /// The best smoothed metric; none before the first observation.
+    /// The best smoothed metric; none before the first finite observation.
     #[serde(with = "exact_float::option", default)]
     pub best: Option<f64>,
     /// How many observations in a row brought no improvement.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{require, require_positive};
 use crate::{GradientError, exact_float};
 
-/// The settings of [`LossScaler`]; the defaults are those of PyTorch's `GradScaler`.
+/// The settings of [`LossScaler`]; the defaults are those of PyTorch's `GradScaler`, which has no bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]

@@ -72,9 +72,9 @@ impl EarlyStopSettings {
 pub enum StopVerdict {
     /// The metric is the best so far: save this model.
     Improved,
-    /// It is not, and training goes on for this many such observations more.
+    /// It is not, and training goes on.
     Waiting {
-        /// How many more observations without an improvement are accepted.
+        /// At which observation in a row without an improvement, counted from here, to stop.
         n_left: u32,
     },
     /// The target is reached: save this model, which is the best, and stop.
@@ -96,7 +96,7 @@ impl StopVerdict {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct EarlyStopState {
-    /// The best metric; none before the first finite observation.
+    /// The best metric; none before the first observation that is a number.
     #[serde(with = "exact_float::option", default)]
     pub best: Option<f64>,
     /// Which observation brought it, counted from 0.

@@ -109,7 +109,8 @@ impl Linear {
     ///
     /// # Errors
     ///
-    /// [`Error::Length`] where shapes differ, [`Error::Order`] before [`pack`](Self::pack).
+    /// [`Error::Length`] where shapes differ, [`Error::Order`] before [`pack`](Self::pack), [`Error::Option`] without
+    /// inputs or outputs.
     pub fn forward(&self, x: &[f32], y: &mut [f32]) -> Result<(), Error> {
         if self.packed.is_none() {
             return Err(Error::Order {
@@ -129,7 +130,8 @@ impl Linear {
     ///
     /// # Errors
     ///
-    /// [`Error::Length`] where shapes differ, [`Error::Order`] unless packed for training.
+    /// [`Error::Length`] where shapes differ, [`Error::Order`] unless packed for training, [`Error::Option`] without
+    /// inputs or outputs.
     pub fn backward(&self, dy: &[f32], dx: &mut [f32]) -> Result<(), Error> {
         if self.packed != Some(PassKind::Training) {
             return Err(Error::Order {
@@ -185,7 +187,7 @@ impl Linear {
     ///
     /// # Errors
     ///
-    /// [`Error::Length`] where shapes differ.
+    /// [`Error::Length`] where shapes differ, [`Error::Option`] where there are 2³² rows or more.
     pub fn weight_gradients(
         &mut self,
         dy: &[f32],
@@ -202,7 +204,7 @@ impl Linear {
         if n_rows > u32::MAX as usize {
             return Err(Error::Option {
                 option: "rows",
-                reason: "at most 2³²",
+                reason: "less than 2³²",
             });
         }
         self.rows.clear();

@@ -39,7 +39,7 @@ pub struct Saved {
     pub computed_s: f64,
     /// Seconds that reading it took; 0 where it was computed.
     pub read_s: f64,
-    /// Bytes of its file; 0 where it was too large to be kept.
+    /// Bytes of its file; 0 where it was not kept: too large, or not to be written.
     pub n_bytes: u64,
     /// Entries that were removed to make room.
     pub n_evicted: usize,

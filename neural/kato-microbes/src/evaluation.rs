@@ -17,7 +17,8 @@ pub const CONFIDENCE: f64 = 0.95;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Score {
-    /// `r2`, `mae`, `rmse`; or `accuracy`, `balanced_accuracy`, `f1` (weighted by the classes' sizes).
+    /// `r2`, `mae`, `rmse`; or `accuracy`, `balanced_accuracy`, `f1` (weighted by the classes' sizes); of a
+    /// pre-training also `nucleotide_accuracy`.
     pub name: String,
     /// The figure over all samples; NaN where it is not defined, such as R² of equal numbers.
     #[serde(deserialize_with = "nan_if_null")]

@@ -22,7 +22,8 @@ use crate::tokens::token_of;
 ///
 /// # Errors
 ///
-/// The file cannot be read, has letters of no nucleotide, or one name twice; the error has the line.
+/// The file cannot be read, has letters of no nucleotide, a name without a sequence, or one name twice; the
+/// error has the line.
 pub fn read(path: &Path) -> Result<Vec<(String, String)>, MicrobesError> {
     let bytes = std::fs::read(path).map_err(RunError::file("read", path))?;
     let text = String::from_utf8_lossy(&bytes);
@@ -64,7 +65,10 @@ pub fn read(path: &Path) -> Result<Vec<(String, String)>, MicrobesError> {
     }
     if let Some(at) = found.iter().position(|(_, sequence)| sequence.is_empty()) {
         let reason = format!("`{}` has no sequence; take it out", found[at].0);
-        return Err(wrong(0, reason));
+        let lines = text.lines().enumerate();
+        let mut headers = lines.filter(|(_, line)| line.trim().starts_with('>'));
+        let line = headers.nth(at).map_or(0, |(line, _)| line);
+        return Err(wrong(line, reason));
     }
     Ok(found)
 }

@@ -19,14 +19,14 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use kato_microbes::Run;
-use kato_neural::program::{CommandFailure, Ended, end, on_threads};
+use kato_neural::program::{CommandFailure, Ended, end_in_words, on_threads};
 use kato_neural::run::listen;
 
 use cli::{BenchCommand, Cli, Command};
 
 /// Runs the program and returns its exit code.
 pub(crate) fn main() -> ExitCode {
-    end(run(Cli::parse()))
+    end_in_words(run(Cli::parse()), check::in_flags)
 }
 
 /// Runs a command, on as many threads as were asked for.

@@ -70,7 +70,7 @@ impl TrainedMicrobes {
     ///
     /// # Errors
     ///
-    /// When there is no such run, it was not trained to an end, or a file is damaged.
+    /// When there is no such run, it never came to an end or an interruption, or a file is damaged.
     pub fn load(folder: &Path) -> Result<Self, MicrobesError> {
         RunFolder::check(folder, PROGRAM, LAYOUT)?;
         let settings = MicrobesSettings::read(&folder.join(RunFolder::SETTINGS))?;
@@ -110,7 +110,8 @@ impl TrainedMicrobes {
         &self.classes
     }
 
-    /// Returns how wide intervals are; `None` where too few samples were held back for it.
+    /// Returns how wide intervals are; `None` where too few samples were held back for it, and
+    /// while the run has not ended.
     #[must_use]
     pub fn conformal(&self) -> Option<&Conformal> {
         self.conformal.as_ref()

@@ -112,7 +112,7 @@ pub enum Error {
         /// Where it was looked for.
         folder: PathBuf,
     },
-    /// The thread that writes checkpoints ended by a panic, or could not be started.
+    /// The thread that writes checkpoints ended by a panic.
     #[error("the writer of checkpoints is gone; begin the run again from its last checkpoint")]
     WriterGone,
 }

@@ -11,7 +11,7 @@ mod training;
 
 pub use bar::TrainingBar;
 pub use cost::say_cost;
-pub use ending::{Ended, end, on_threads};
+pub use ending::{Ended, end, end_in_words, on_threads};
 pub use failure::{CommandFailure, HasClass};
 pub use output::{say, say_json, tell};
 pub use pictures::EpochPictures;

@@ -68,7 +68,7 @@ pub struct CorpusReport {
     pub n_tokens: usize,
     /// Words of the vocabulary, special tokens left out.
     pub n_words: usize,
-    /// Share of the words of the validation and test poems that are not in the vocabulary.
+    /// Share of the tokens of the validation and test poems that are words outside of the vocabulary.
     pub unseen_share: f64,
     /// How the word vectors were come by.
     pub vectors: VectorReport,

@@ -69,7 +69,7 @@ impl TextOptions {
 /// - Any other text is cut as `options` say.
 ///
 /// Everything but JSON arrays is read by [`kato_loader`], with its compressions and encodings. A
-/// file may have 1 GiB.
+/// text, an array and a record may have 1 GiB each.
 ///
 /// ```
 /// use kato_poetry::poems::{PoemUnit, TextOptions, read_poems};

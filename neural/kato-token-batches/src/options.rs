@@ -187,7 +187,8 @@ impl TokenBatchOptions {
 
     /// Sets the number of documents of a window. Default: 4,096.
     ///
-    /// More of them pad less; after resuming, at most one window is encoded again.
+    /// More of them pad less; after resuming, at most one window of which batches were delivered is encoded
+    /// again.
     #[must_use]
     pub fn with_window_documents(mut self, documents: usize) -> Self {
         self.shape.window_documents = documents as u64;
@@ -211,7 +212,7 @@ impl TokenBatchOptions {
         self
     }
 
-    /// Sets how many undrained entries of the two ledgers end the batches with
+    /// Sets how many undrained entries the two ledgers may hold together; more end the batches with
     /// [`TokenBatchError::LedgerFull`]. Default: 100,000.
     #[must_use]
     pub fn with_ledger_capacity(mut self, entries: usize) -> Self {

@@ -54,7 +54,8 @@ impl TokenBatchCounts {
 /// [`with_cursor`](kato_loader::StreamingDatasetLoaderBuilder::with_cursor) of its
 /// [`cursor`](Self::cursor) and the batches with
 /// [`with_state`](crate::TokenBatchOptions::with_state), over the same corpus and with the
-/// same encoder. At most one window is read and encoded again. The number of workers may change;
+/// same encoder. At most one window of which batches were delivered is read
+/// and encoded again. The number of workers may change;
 /// options that decide what the batches are may not, and are compared.
 ///
 /// A state says nothing about the corpus: store the [`CorpusIdentity`](kato_loader::CorpusIdentity)

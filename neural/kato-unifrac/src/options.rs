@@ -48,7 +48,7 @@ impl MatchOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ComputeOptions {
-    /// Threads; 0, the default, takes those of rayon's global pool, by default one a core.
+    /// Threads; 0, the default, takes those of the rayon pool that it is called in, else of the global one.
     pub n_threads: usize,
     /// Bytes that computing may take beside table and tree, the result included; 1 GiB by default.
     /// Where it is short, the tree is gone over in parts, which takes longer.

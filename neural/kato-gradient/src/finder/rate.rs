@@ -23,7 +23,7 @@ pub struct RangeTestSettings {
     pub smoothing: f64,
     /// How many times the least smoothed loss ends the test (default 4).
     pub divergence: f64,
-    /// How many steps at the beginning suggest nothing (default 5), as their loss is hardly
+    /// How many steps at the beginning no slope is taken over (default 5), as their loss is hardly
     /// smoothed yet.
     pub n_ignored: u32,
 }
@@ -74,6 +74,9 @@ impl RangeTestSettings {
             "a finite number above min_rate",
         )?;
         require(self.n_steps >= 2, "n_steps", self.n_steps, "at least 2")?;
+        let holds = (0.0..1.0).contains(&self.smoothing);
+        let wanted = "a number from 0 and below 1";
+        require(holds, "smoothing", self.smoothing, wanted)?;
         // Only a factor above 1 lets the loss rise at all.
         let holds = self.divergence > 1.0;
         require(holds, "divergence", self.divergence, "a number above 1")
@@ -119,7 +122,7 @@ pub struct RangeTest {
     /// How it ended.
     pub end: RangeEnd,
     /// The rate at which the smoothed loss falls most for each factor of the rate; none where it
-    /// never falls.
+    /// never falls, or where too few steps are left.
     pub steepest: Option<f64>,
     /// A tenth of the rate with the least smoothed loss, which is often a safe maximum; none where
     /// there is no step.

@@ -34,8 +34,8 @@ struct Counts {
     n_true: Vec<u64>,
 }
 
-/// How one class, or the mean over the classes, was predicted. Where nothing is divided by
-/// nothing, the score is 0.
+/// How one class, or the mean over the classes, was predicted. Where a score would divide by
+/// 0, it is 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct ClassScores {

@@ -9,7 +9,7 @@ use crate::error::{require, require_length};
 /// Returns the cosine of the angle between two vectors, `a·b / max(|a||b|, 1e-8)`.
 ///
 /// Computed in `f64`, in which the products of `f32`s are exact. A vector of zeros has the cosine
-/// 0 with every other. As in PyTorch's `cosine_similarity`, the floor keeps the quotient finite.
+/// 0 with every other. The floor keeps the quotient finite.
 ///
 /// # Errors
 ///

@@ -123,7 +123,8 @@ impl RegressionScores {
         self.mean_squared_error().map(f64::sqrt)
     }
 
-    /// Returns R², `1 − Σ(p − t)² / Σ(t − mean(t))²`; none where all targets are equal.
+    /// Returns R², `1 − Σ(p − t)² / Σ(t − mean(t))²`; none without predictions, or where all targets
+    /// are equal.
     ///
     /// 1 is perfect, 0 is as good as the mean of the targets, and below 0 is worse.
     #[must_use]

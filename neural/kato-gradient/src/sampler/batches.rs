@@ -26,7 +26,7 @@ pub struct PlannedBatch {
     pub epoch: u64,
     /// Its number inside the epoch, counted from 0.
     pub index: usize,
-    /// The indices of its items; empty where there are more replicas than items.
+    /// The indices of its items; there may be none where there are more replicas than items.
     pub items: Vec<usize>,
     /// Whether it is the last of its epoch.
     pub ends_epoch: bool,

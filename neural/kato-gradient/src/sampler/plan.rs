@@ -56,7 +56,7 @@ impl Replica {
     /// Returns which of `n_items` are this replica's.
     ///
     /// The parts of all replicas are in order, hold each item once, and differ by at most one in
-    /// size. A part is empty where there are more replicas than items.
+    /// size. Where there are more replicas than items, some parts are empty.
     #[must_use]
     pub fn part(&self, n_items: usize) -> Range<usize> {
         let edge = |rank: usize| {
@@ -144,7 +144,7 @@ impl EpochPlan {
     /// Returns the part of a batch that one replica computes; none after the last batch.
     ///
     /// The batches are the same for any number of replicas, and each item is in one part. The
-    /// part is empty where there are more replicas than items.
+    /// part may be empty where there are more replicas than items.
     #[must_use]
     pub fn part(&self, index: usize, replica: Replica) -> Option<&[usize]> {
         self.batch(index)

@@ -19,10 +19,10 @@ use crate::panels::Panels;
 pub use input::{DecoderGradients, DecoderInput, Projection};
 
 /// Recurrent net with a projection of its outputs, whose next input is the true value or its own
-/// prediction, as a draw for each step says.
+/// prediction, as the input says for each step.
 ///
-/// A step of training with any draws costs what one with true inputs alone costs. Gradients flow
-/// through predictions that were read. As with [`RecurrentEncoder`](crate::RecurrentEncoder),
+/// Steps in a row that read true values go through one layer after another, which is faster than step by step.
+/// Gradients flow through predictions that were read. As with [`RecurrentEncoder`](crate::RecurrentEncoder),
 /// buffers are kept and the bits do not depend on the number of threads.
 ///
 /// ```

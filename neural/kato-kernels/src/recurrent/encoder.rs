@@ -16,7 +16,7 @@ use crate::error::{Error, check};
 pub use input::{EncoderGradients, EncoderInput, EncoderUpstream};
 
 /// Recurrent net over given inputs, with its packed weights and what a pass leaves for the way
-/// back. Its buffers are kept, so that only the first pass of a shape allocates.
+/// back. Its buffers are kept, so that a pass of the shape of the one before allocates none.
 ///
 /// Sequences are independent, and sums over them have one order: results have the same bits for
 /// any number of threads. The pool is the caller's (`rayon::ThreadPool::install`).

@@ -8,7 +8,7 @@ use kato_neural::run::RunError;
 use crate::error::MicrobesError;
 
 /// Changed whenever the same key would mean another result.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// All that a result depends on: contents of files, and settings by name.
 ///

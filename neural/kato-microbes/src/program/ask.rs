@@ -51,26 +51,26 @@ pub(crate) fn predict(arguments: &PredictArguments) -> Result<(), CommandFailure
             (1.0 - conformal.miss) * 100.0
         )),
         None => {
-            tell("there are no intervals: fewer than nine samples were held back for calibration")
+            tell("there are no intervals: they need an ended run and nine calibration samples")
         }
     }
     let ids = microbes.table.sample_ids();
+    let text = table(&trained, ids, &answers);
+    if let Some(path) = &arguments.out {
+        write_text(path, &text)?;
+    }
     if arguments.ask.output.json {
         return say_json(&serde_json::json!({
             "column": trained.column(), "classes": trained.classes(),
             "conformal": trained.conformal(), "samples": ids, "answers": answers,
         }));
     }
-    let text = table(&trained, ids, &answers);
     match &arguments.out {
-        Some(path) => {
-            write_text(path, &text)?;
-            say(format_args!(
-                "{} predictions in {}",
-                answers.len(),
-                path.display()
-            ))
-        }
+        Some(path) => say(format_args!(
+            "{} predictions in {}",
+            answers.len(),
+            path.display()
+        )),
         None => say(text.trim_end()),
     }
 }

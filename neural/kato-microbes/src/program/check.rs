@@ -177,7 +177,7 @@ fn say_found(found: &Found) -> Result<(), CommandFailure> {
 }
 
 /// Names the program's flags where the library names its settings.
-fn in_flags(text: &str) -> String {
+pub(crate) fn in_flags(text: &str) -> String {
     kato_advice::in_words(text, |setting| match setting {
         "without_unknown_features" => Some("--prune"),
         "without_empty_samples" => Some("--without-empty"),

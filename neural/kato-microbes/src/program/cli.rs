@@ -54,7 +54,7 @@ pub(crate) enum Command {
 /// What can be measured.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
-    /// Pre-trains a community that is made with each item of the plan switched alone; prints a table
+    /// Pre-trains on a community that is made, with items of the plan switched one at a time; prints a table
     Items(BenchItemsArguments),
     /// Writes first weights and batches of a pre-training, for the same steps in another program
     Course {
@@ -184,7 +184,7 @@ pub(crate) struct UnifracArguments {
     /// with tabs
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
-    /// Counts drawn from each sample first; all as they are without it
+    /// Counts drawn from each sample first; all as they are without it, or with 0
     #[arg(long, value_name = "N")]
     pub(crate) depth: Option<u64>,
     /// Seed of the draw

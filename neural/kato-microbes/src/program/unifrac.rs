@@ -102,7 +102,8 @@ fn options(arguments: &UnifracArguments) -> ComputeOptions {
 /// Reads table and tree, and tells what does not fit.
 fn community(arguments: &UnifracArguments) -> Result<Community, MicrobesError> {
     let mut table = Table::read(&arguments.table)?;
-    if let Some(depth) = arguments.depth {
+    // As everywhere, 0 takes all counts.
+    if let Some(depth) = arguments.depth.filter(|&depth| depth > 0) {
         let rarefied = rarefy(&table, depth, arguments.seed)?;
         table = rarefied.table;
         if let Some(line) = names(

@@ -33,7 +33,8 @@ pub struct MicrobesOutcome {
     pub best: Option<MicrobesEpoch>,
     /// How good the best epoch's model is on the test samples, with intervals; empty while the run was
     /// interrupted, or where there are none. While pre-training, R² and error of the distances of all
-    /// pairs, whose intervals are left out: pairs are not independent.
+    /// pairs and the share of hidden nucleotides that are right, as far as they are taught; their intervals are left
+    /// out: pairs are not independent.
     pub test: Vec<Score>,
     /// How numbers are scaled.
     pub scale: Option<Scale>,

@@ -39,7 +39,7 @@ pub struct MicrobesJudgement {
 }
 
 impl MicrobesJudgement {
-    /// Returns a metric; the worst possible where it is not defined.
+    /// Returns a metric; NaN, which is never an improvement, where it is not defined.
     #[must_use]
     pub fn metric(&self, best: BestBy) -> f64 {
         let value = match best {

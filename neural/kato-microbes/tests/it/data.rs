@@ -44,7 +44,12 @@ fn names_that_are_no_sequences_ask_for_a_fasta_file() -> Done {
     assert_eq!(sequences.row(1), [START, 1, 2, 3, 4]);
     let error = Sequences::from_fasta(&names(&["OTU_3"]), &path, &options).unwrap_err();
     assert!(error.to_string().contains("`OTU_3`"), "{error}");
-    for (text, line) in [("ACGT\n", 1), (">a\nAC?T\n", 2), (">a\nA\n>a\nA\n", 3)] {
+    for (text, line) in [
+        ("ACGT\n", 1),
+        (">a\nAC?T\n", 2),
+        (">a\nA\n>a\nA\n", 3),
+        (">a\nA\n\n>b\n>c\nA\n", 4),
+    ] {
         std::fs::write(&path, text)?;
         let error = fasta::read(&path).unwrap_err().to_string();
         assert!(error.contains(&format!("line {line}")), "{error}");

@@ -116,6 +116,25 @@ fn a_community_is_made_checked_compared_and_predicted() -> Done {
         std::fs::read(at.join("d.tsv"))?,
         std::fs::read(at.join("e.tsv"))?
     );
+    // A depth of 0 takes all counts, and draws none.
+    let all = [
+        "unifrac",
+        "c/table.biom",
+        "c/tree.nwk",
+        "--metric",
+        "weighted",
+        "--depth",
+        "0",
+        "--no-cache",
+        "--out",
+        "f.tsv",
+        "--json",
+    ];
+    assert_eq!(json(&run(at, &all)?)?["samples"], 24);
+    assert_eq!(
+        std::fs::read(at.join("d.tsv"))?,
+        std::fs::read(at.join("f.tsv"))?
+    );
 
     let baseline = [
         "baseline",
@@ -213,7 +232,7 @@ fn what_does_not_fit_is_told_with_flags_and_an_exit_code() -> Done {
         (
             &["unifrac", "t.tsv", "t.nwk", "--out", "d.tsv"],
             1,
-            "no tip",
+            "leave them out with --prune",
         ),
         (
             &[
@@ -392,6 +411,11 @@ fn a_model_is_pretrained_tuned_asked_and_explained() -> Done {
         "{text}"
     );
     assert_eq!(text.lines().count(), 25);
+    // The file is written beside JSON as well.
+    std::fs::remove_file(at.join("p.tsv"))?;
+    let found = json(&run(at, &[&predict[..], &["--json"]].concat())?)?;
+    assert_eq!(found["answers"].as_array().map(Vec::len), Some(24));
+    assert_eq!(std::fs::read_to_string(at.join("p.tsv"))?, text);
     let explain = [
         "explain",
         "tuned",

@@ -61,11 +61,12 @@ pub struct WriterStatistics {
     pub total: Duration,
 }
 
-/// Writes snapshots in the order of their taking, one at a time, beside the training.
+/// Writes snapshots one at a time, beside the training, each series in the order of their taking.
 ///
 /// While one is being written, the newest of each series waits; one that already waits for the
-/// series gives way to it and is counted. So at most three snapshots are alive, and training never
-/// waits for a disk. An error is given to the next call. Dropping the writer writes what waits;
+/// series gives way to it and is counted. Where both wait, the best one is written first: no step is on the disk
+/// without the best model before it. So at most three snapshots are alive, and training waits for no disk unless the
+/// options say so. An error is given to the next call. Dropping the writer writes what waits;
 /// [`finish`](Self::finish) does so too, and tells how it went.
 #[derive(Debug)]
 pub struct CheckpointWriter {
@@ -90,6 +91,14 @@ struct Queue {
     /// The first error since the caller was last told.
     error: Option<Error>,
     statistics: WriterStatistics,
+}
+
+impl Queue {
+    /// Takes what is written next: the best one first, as a run that goes on from a step does not judge again what came
+    /// before it.
+    fn take_next(&mut self) -> Option<TrainerSnapshot> {
+        self.waiting.iter_mut().rev().find_map(Option::take)
+    }
 }
 
 impl Shared {
@@ -227,7 +236,7 @@ impl Drop for CheckpointWriter {
 fn run(shared: &Shared, folder: &Path, options: WriterOptions) {
     let mut queue = shared.lock();
     loop {
-        let next = queue.waiting.iter_mut().find_map(Option::take);
+        let next = queue.take_next();
         let Some(snapshot) = next else {
             // Only with an empty queue, so that a shutdown loses nothing.
             if queue.closed {
@@ -290,4 +299,24 @@ fn sweep(folder: &Path) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoint::TrainerProgress;
+    use crate::{Adam, AdamOptions};
+
+    #[test]
+    fn the_best_one_is_written_before_a_step_that_waits_with_it() {
+        let adam = Adam::new(AdamOptions::default());
+        let taken = || TrainerSnapshot::of(Vec::new(), &adam, TrainerProgress::default());
+        let mut queue = Queue {
+            waiting: [Some(taken()), Some(taken().as_best())],
+            ..Queue::default()
+        };
+        let kinds = std::iter::from_fn(|| queue.take_next()).map(|snapshot| snapshot.kind);
+        let expected = [CheckpointKind::Best, CheckpointKind::Step];
+        assert_eq!(kinds.collect::<Vec<_>>(), expected);
+    }
 }

@@ -92,7 +92,8 @@ pub struct Latest {
 ///
 /// # Errors
 ///
-/// [`Error::NoCheckpoint`] where there is none; the newest one's error where none is whole.
+/// [`Error::NoCheckpoint`] where there is none; the newest one's error where none is whole; [`Error::Version`] of one
+/// that a newer program wrote, as older ones are no substitute for it.
 pub fn latest(folder: &Path, kind: CheckpointKind) -> Result<Latest, Error> {
     let mut passed_over = Vec::new();
     for place in checkpoints(folder)?

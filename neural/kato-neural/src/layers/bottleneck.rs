@@ -22,10 +22,6 @@ pub struct Bottleneck {
 
 impl Bottleneck {
     /// Creates a bottleneck from `n_in` to `n_units`, with gain 0.5, or 0.1 below 30 units.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the dropout's probability is outside [0, 1).
     #[must_use]
     pub fn new(
         n_in: usize,

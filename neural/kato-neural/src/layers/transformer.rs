@@ -31,7 +31,7 @@ use plain::Plain;
 ///
 /// Where blocks are nodes of Burn's graph, up to four of them keep only what the first one is given from forward to
 /// backward, and compute everything else anew; blocks of more than 2¹⁸ weights by fewer. So memory grows by one tensor with
-/// every so many blocks. As long as a stack keeps less than 16 MiB, what each block is given is kept too, which is
+/// every so many blocks. As long as a stack keeps at most 16 MiB, what each block is given is kept too, which is
 /// faster, with the same bits. Nothing is computed for padding then, and sequences of different length cost what they
 /// hold.
 ///

@@ -39,7 +39,8 @@ impl GlobalNorm {
 
 /// Computes the root of the sum of squares over the gradients of every parameter of `model`.
 ///
-/// Squares are summed in `f64` in an order that does not depend on threads.
+/// Squares are summed in an order that does not depend on threads, in `f64` over the parameters, and on the back end
+/// `flex` within each.
 #[must_use]
 pub fn global_norm<M: Module>(model: &M, gradients: &GradientsParams) -> GlobalNorm {
     GlobalNorm::of(squares(model, gradients))

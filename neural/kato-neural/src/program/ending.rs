@@ -40,6 +40,15 @@ pub fn on_threads<T: Send>(
 /// Tells why a command failed, with every cause, and returns the program's exit code.
 #[must_use]
 pub fn end(result: Result<Ended, CommandFailure>) -> ExitCode {
+    end_in_words(result, str::to_owned)
+}
+
+/// Does so in a program's words, which `words` makes of a library's: flags where that names settings.
+#[must_use]
+pub fn end_in_words(
+    result: Result<Ended, CommandFailure>,
+    words: impl Fn(&str) -> String,
+) -> ExitCode {
     let failure = match result {
         Ok(Ended::Done) => return ExitCode::SUCCESS,
         Ok(Ended::Interrupted) => return ExitCode::from(INTERRUPTED),
@@ -52,10 +61,10 @@ pub fn end(result: Result<Ended, CommandFailure>) -> ExitCode {
         }
         Err(failure) => failure,
     };
-    tell(format_args!("error: {failure}"));
+    tell(words(&format!("error: {failure}")));
     let mut cause = failure.source();
     while let Some(error) = cause {
-        tell(format_args!("  because: {error}"));
+        tell(words(&format!("  because: {error}")));
         cause = error.source();
     }
     ExitCode::from(failure.class().exit_code())

@@ -61,7 +61,7 @@ pub enum FitEvent<'a> {
 
 /// Who watches a run, judges its epochs and may end it.
 pub trait Observer<T: Task> {
-    /// Takes an event; `false` ends the run after a checkpoint.
+    /// Takes an event; `false` ends the run after a checkpoint, but to [`FitEvent::Saved`], where it is not looked at.
     fn on_event(&mut self, event: FitEvent<'_>) -> bool;
 
     /// Judges the model after an epoch, by the metric that the early stop and the best checkpoint go

@@ -52,8 +52,8 @@ pub fn vector_speed(path: &Path, n_threads: usize) -> Result<VectorSpeed, Poetry
     })
 }
 
-/// Writes the cache of a file of word vectors, opens it so many times or 20, and returns the fewest
-/// milliseconds that an opening took.
+/// Writes the cache of a file of word vectors, opens it so many times but at least 20, and returns the
+/// fewest milliseconds that an opening took.
 ///
 /// # Errors
 ///

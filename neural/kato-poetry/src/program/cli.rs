@@ -113,7 +113,7 @@ pub(crate) struct ReconstructArguments {
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
     /// Text to rebuild; `-` is standard input. Without one, the poems that the run held back for its
-    /// test
+    /// test, or for validation where there are none
     #[arg(long, value_name = "TEXT")]
     pub(crate) text: Option<PathBuf>,
     /// Poems at most
@@ -168,7 +168,7 @@ pub(crate) struct WalkArguments {
     /// The last poem: the words themselves, or a file
     #[arg(value_name = "TO")]
     pub(crate) to: String,
-    /// Texts, both ends included
+    /// Texts, both ends included; at least two
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub(crate) steps: usize,
     #[command(flatten)]

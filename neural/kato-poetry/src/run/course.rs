@@ -21,18 +21,19 @@ impl Run {
     /// what is drawn for every step. With the run's `prepared` folder this is all that another program
     /// needs to compute the same losses, but for the masks of dropout.
     ///
-    /// With S steps over batches that hold N chunks in all:
+    /// With S batches that hold N chunks in all, each of them a step:
     ///
     /// | file | holds |
     /// |---|---|
     /// | `weights.safetensors` | the first weights, with PyTorch's names and shapes |
     /// | `order.npy` | N, `u4`: training chunks in the order in which they are taken |
-    /// | `sizes.npy` | S, `u4`: chunks of each step |
+    /// | `sizes.npy` | S, `u4`: chunks of each batch |
     /// | `coins.npy` | S × window, `u1`: 1 where the decoder gets the true word before |
     /// | `rates.npy` | S, `f4`: learning rates |
     /// | `losses.npy` | `n_losses`, `f4`: losses of the first steps, which are taken and forgotten |
     ///
-    /// The run may be in training meanwhile. A curriculum's cut of long chunks is not written down.
+    /// The run may be in training meanwhile. A curriculum's cut of long chunks is not written
+    /// down, nor that a step has several batches.
     ///
     /// # Errors
     ///

@@ -26,7 +26,8 @@ const N_JUDGED: usize = 64;
 pub struct PoetryCost {
     /// Chunks that are trained on.
     pub n_chunks: usize,
-    /// What it costs, by the mean of three steps and a judgement of some of the validation chunks.
+    /// What it costs, by the mean of three batches, times the batches of a step, and a judgement of some of
+    /// the validation chunks.
     #[serde(flatten)]
     pub cost: RunCost,
 }

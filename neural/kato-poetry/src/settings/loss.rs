@@ -17,8 +17,8 @@ pub enum LossKind {
     /// judged by, and the squared difference is content with the mean vector for longer.
     #[default]
     Cosine,
-    /// As `cosine`, but of the mean of a chunk's rebuilt vectors with the mean of its true ones; the
-    /// mean is over chunks then. Blind to the order of words.
+    /// As `cosine`, but of the mean of a chunk's rebuilt vectors with the mean of its true ones, which is
+    /// blind to the order of words; the mean is over chunks then, but for the squared difference.
     SequenceCosine,
     /// The cross-entropy of words, out of a linear layer from a rebuilt vector to the vocabulary.
     Token,

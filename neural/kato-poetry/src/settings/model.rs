@@ -63,7 +63,8 @@ impl ModelOptions {
     ///
     /// # Errors
     ///
-    /// When a size is 0 or beyond what this program holds, or dropout is no share below 1.
+    /// When a size is 0 or beyond what this program holds, the heads of a decoder with attention do not
+    /// divide its state, or dropout is no share below 1.
     pub fn check(&self) -> Result<(), PoetryError> {
         let sizes = [
             ("model.hidden", self.hidden, 16_384, "from 1 to 16,384"),

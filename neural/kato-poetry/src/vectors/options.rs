@@ -35,8 +35,8 @@ pub struct VectorOptions {
     pub dims: usize,
     /// Words on each side that count as neighbours, from 1 to 10; 5 by default.
     pub window: usize,
-    /// Words that occur less often in the training poems are unknown; 2 by default when vectors are
-    /// made, so that the unknown word has neighbours of its own, and else 1.
+    /// Words that occur less often are unknown: in the training poems when vectors are made, 2 by default
+    /// so that the unknown word has neighbours of its own, and else in all poems, 1 by default.
     pub min_count: Option<u64>,
     /// What becomes of words that the file lacks.
     pub unknown: UnknownWords,

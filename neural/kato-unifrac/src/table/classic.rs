@@ -13,8 +13,8 @@ const TEXT_COLUMNS: [&str; 4] = [
 impl Table {
     /// Reads a table with tabs: a line of sample names, then a line for each feature.
     ///
-    /// Lines that begin with `#` before the first feature are comments, the last of them has the
-    /// names; without any, the first line has them. A last column named `taxonomy`, `Consensus
+    /// Lines that begin with `#` before the first feature are comments, the last of them that has
+    /// a tab has the names; without any, the first line has them. A last column named `taxonomy`, `Consensus
     /// Lineage` or `OTU Metadata`, in any case, is no sample.
     ///
     /// # Errors

@@ -22,7 +22,7 @@ impl Table {
     /// Writes the table to a file, in the form that its name ends in: `.biom` (BIOM 2.1, with empty
     /// metadata), or `.tsv` (a line of sample names, then a line for each feature).
     ///
-    /// The file appears whole or not at all, and replaces one of its name. A table of more than 2³¹
+    /// The file appears whole or not at all, and replaces one of its name. A table of 2³¹ or more
     /// features, samples or counts has no BIOM file.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use super::OutputArguments;
 #[derive(Debug, Args)]
 pub(crate) struct TextArguments {
     /// What a poem is in a text: `paragraph` (lines between blank lines), `gap` (lines between two
-    /// blank lines in a row) or `file`
+    /// or more blank lines in a row) or `file`
     #[arg(long, value_name = "UNIT")]
     pub(crate) unit: Option<String>,
     /// Takes a single line in front of a poem for its title
