@@ -96,8 +96,8 @@ pub struct RunRecordReplaced {
 
 /// Sequences to learn, one pattern each (`POST /sessions/{id}/learn-batch`): all of them or none.
 ///
-/// Each is learned as in a fresh session with the settings of this one; its short-term memory is
-/// neither used nor changed.
+/// Each is learned as in a fresh session that is told to learn in the end; the short-term memory of
+/// this one is neither used nor changed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LearnBatchRequest {
