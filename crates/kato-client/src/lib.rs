@@ -6,7 +6,7 @@
 //!   the [`KatoClientBuilder`] sets time-outs, headers and the [`RetryPolicy`].
 //! * [`KatoClient`] has the methods of the API. One client is one session;
 //!   [`fork`](KatoClient::fork) creates another over the same connections.
-//! * [`KatoClient::learn_all`] teaches many sequences with as few requests as the server allows,
+//! * [`KatoClient::learn_all`] teaches many sequences with few requests,
 //!   planned by a [`BatchPlan`]. [`LearnSession`] is for trainers that journal what they send to a
 //!   stock server.
 //! * [`ClientError`] says what to do next; [`ClientError::OutcomeUnknown`] names the one operation
