@@ -1,5 +1,5 @@
-//! The client for programs without an async runtime: the same calls, each of which blocks until it
-//! is done.
+//! The client for programs without an async runtime: most of the same calls, each of which blocks until
+//! it is done.
 //!
 //! A client has a thread of its own for its connections; forks share it.
 

@@ -153,8 +153,8 @@ impl KatoClientBuilder {
         self
     }
 
-    /// Sets whether a request that may be repeated is repeated after a plain 500 as well, or an
-    /// empty answer of success. Default: no, since most servers fail again in the same way.
+    /// Sets whether a request that may be repeated is repeated after a plain 500 as well. Default: no,
+    /// since most servers fail again in the same way.
     ///
     /// A stock KATO answers so while a database behind it restarts. [`with_retry`](Self::with_retry)
     /// says for how long.

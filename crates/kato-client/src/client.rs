@@ -27,16 +27,16 @@ use crate::{ClientError, KatoGeneration, SessionOptions};
 /// A client of a KATO server, with one session of its own.
 ///
 /// **One client is one session.** The session is created with the first call that needs it and
-/// deleted by [`close`](Self::close), or, as far as possible, when the client is dropped. Calls on
-/// one client are carried out one after the other. For more sessions over the same connections see
+/// deleted by [`close`](Self::close), or, as far as possible, when the client is dropped. Calls about
+/// it are carried out one after the other. For more sessions over the same connections see
 /// [`fork`](Self::fork); that is why a client cannot be cloned.
 ///
 /// **Nothing is lost or doubled silently.** A session that the server lost is created anew with the
 /// short-term memory that it had. A request without an answer is repeated only where that is
 /// harmless, or after the server has shown that it did not act; where nobody can tell,
 /// [`ClientError::OutcomeUnknown`] says so and the session accepts no more work until
-/// [`start_over`](Self::start_over). A call that is dropped before it is done is still carried out
-/// to its end.
+/// [`start_over`](Self::start_over). A call that observes, learns, clears or changes settings is
+/// carried out to its end, also if it is dropped before it is done.
 ///
 /// All calls need a Tokio runtime with time and I/O enabled.
 ///

@@ -16,7 +16,7 @@ type Source = Box<dyn StdError + Send + Sync>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// A setting cannot be used; nothing was sent.
+    /// A setting or argument cannot be used, and was not sent.
     #[error("use the setting {field}: {reason}")]
     Config {
         /// Name of the setting or argument.

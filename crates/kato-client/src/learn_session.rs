@@ -123,7 +123,7 @@ impl LearnSession {
     }
 
     /// Teaches the items with one request, which is sent again only if it was certainly not carried
-    /// out.
+    /// out; on a KATO 6.x, what is no whole chunk is learned by a second request.
     ///
     /// Each item must have two symbols or more.
     ///

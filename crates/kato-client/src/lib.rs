@@ -4,9 +4,9 @@
 //!
 //! * [`KatoClient::builder`] takes the address of a server and the [`SessionOptions`] of a node;
 //!   the [`KatoClientBuilder`] sets time-outs, headers and the [`RetryPolicy`].
-//! * [`KatoClient`] has a method for each endpoint. One client is one session;
+//! * [`KatoClient`] has the methods of the API. One client is one session;
 //!   [`fork`](KatoClient::fork) creates another over the same connections.
-//! * [`KatoClient::learn_all`] teaches many sequences with as few requests as the server allows,
+//! * [`KatoClient::learn_all`] teaches many sequences with few requests,
 //!   planned by a [`BatchPlan`]. [`LearnSession`] is for trainers that journal what they send to a
 //!   stock server.
 //! * [`ClientError`] says what to do next; [`ClientError::OutcomeUnknown`] names the one operation

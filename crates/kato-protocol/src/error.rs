@@ -91,7 +91,7 @@ pub struct ValidationDetail {
     /// Kind of error: `missing`, `string_type`, `json_invalid`, …
     #[serde(rename = "type")]
     pub kind: String,
-    /// Where the fault is: `body`, `query` or `path`, then keys and indexes.
+    /// Where the fault is: `body`, `query`, `path` or `header`, then keys and indexes.
     // Untyped JSON: keys are strings, positions in lists are numbers.
     pub loc: Vec<Value>,
     /// A message for people.

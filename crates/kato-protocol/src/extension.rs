@@ -39,8 +39,8 @@ pub struct Extensions {
     #[serde(default)]
     // Every extension has a default, so that a server may lack or drop any of them.
     pub learn_batch: Option<LearnBatchExtension>,
-    /// Whether idempotency keys are honoured on every request that changes a session or teaches a
-    /// node.
+    /// Whether idempotency keys are honoured on requests that observe, learn, clear, or take patterns
+    /// back.
     #[serde(default)]
     pub idempotency_keys: bool,
     /// Whether records of training runs are kept (`GET` and `PUT /runs/{name}`).
@@ -96,8 +96,8 @@ pub struct RunRecordReplaced {
 
 /// Sequences to learn, one pattern each (`POST /sessions/{id}/learn-batch`): all of them or none.
 ///
-/// Each is learned as in a fresh session with the settings of this one; its short-term memory is
-/// neither used nor changed.
+/// Each is learned as in a fresh session that is told to learn in the end; the short-term memory of
+/// this one is neither used nor changed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LearnBatchRequest {
@@ -172,7 +172,8 @@ pub struct NextAnswer<E = Value> {
     /// The symbols that were asked for by name.
     pub asked: Vec<NextAsked>,
     /// Explanations, if they were asked for: of the known ones of those symbols, or of the most
-    /// probable symbol. Each is a `kato_head::Explanation` as JSON, without the names of patterns.
+    /// probable symbol. Each is a `kato_head::Explanation` as JSON; it names patterns if they were asked
+    /// for.
     pub explanations: Vec<E>,
 }
 
@@ -204,7 +205,7 @@ pub struct NextAsked {
 pub struct NextLevel {
     /// Its id.
     pub node_id: String,
-    /// Number of its patterns.
+    /// Number of its patterns, retired ones included.
     pub patterns: u64,
 }
 

@@ -51,7 +51,7 @@ pub struct Status {
     pub uptime_seconds: f64,
     /// Counts of sessions.
     pub sessions: SessionTotals,
-    /// Processors in memory.
+    /// The processors.
     pub processors: Processors,
     /// Version of the API.
     pub version: String,
@@ -76,17 +76,17 @@ pub struct SessionTotals {
     pub redis_url: Option<String>,
 }
 
-/// Processors of a server: one for every node in use.
+/// Processors of a server: one for every node in use, or, of a kato-rs server, that it knows.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Processors {
-    /// Number of processors in memory.
+    /// Number of processors.
     pub total_processors: u64,
     /// Maximum number of processors in memory.
     pub max_processors: u64,
-    /// Seconds without use after which one is removed.
+    /// Seconds without use after which one is removed; of a kato-rs server the default life of a session.
     pub eviction_ttl_seconds: u64,
     /// The processors.
     pub processors: Vec<ProcessorView>,
@@ -130,11 +130,11 @@ pub struct Metrics {
     pub resources: ResourceFigures,
     /// Operations, errors and mean response time of each database.
     // Untyped: the databases are MongoDB, Qdrant and Redis in the 2025-10 generation, ClickHouse,
-    // Qdrant and Redis in 3.10.1, and the journal besides in a kato-rs server.
+    // Qdrant and Redis later, with zeros in a kato-rs server.
     pub databases: Map<String, Value>,
     /// Requests and errors per second and per minute.
     pub rates: Map<String, Value>,
-    /// Processors in memory.
+    /// The processors.
     pub processor_manager: Processors,
 }
 

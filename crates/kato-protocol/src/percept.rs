@@ -63,7 +63,7 @@ pub struct SessionCognition {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct CognitionData {
-    /// Predictions that were made while observing.
+    /// Predictions that were made while observing; a kato-rs server makes them anew.
     // Untyped: they come in as many shapes as those of the predictions endpoint, of which
     // `Prediction` is the typed form.
     pub predictions: Vec<Value>,

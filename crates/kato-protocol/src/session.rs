@@ -22,8 +22,8 @@ pub struct CreateSession {
     pub ttl_seconds: Option<u64>,
     /// Settings that differ from the defaults.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    // A server that refuses one of these values drops all of them and creates the session all the
-    // same: the settings of its answer tell.
+    // A server up to 5.x that refuses one of these values drops all of them and creates the session
+    // all the same: the settings of its answer tell.
     pub config: Option<Map<String, Value>>,
 }
 
@@ -152,7 +152,7 @@ pub struct FinalizedTraining {
 pub struct Root {
     /// `KATO API`.
     pub service: String,
-    /// `1.0.0` for the 2025-10 generation, `3.…` for the newer one.
+    /// `1.0.0` for the 2025-10 generation, KATO's version for later ones, such as `6.3.2`.
     // Required, unlike all that follows: it decides which generation a client speaks to.
     pub version: String,
     /// A message for people.

@@ -12,6 +12,7 @@ use kato_model::{KatoGeneration, PatternName};
 use kato_protocol::ErrorBody;
 use kato_protocol::error::{FailureBody, InvalidRequest, SessionError, ValidationDetail};
 use kato_protocol::extension::IDEMPOTENCY_KEY;
+use kato_service::figures::DataLoss;
 use kato_service::{ServiceError, StorageFailure};
 use serde_json::{Value, json};
 
@@ -186,13 +187,17 @@ impl From<ServiceError> for Refusal {
             ServiceError::Node {
                 ref node_id,
                 ref source,
-            } => {
-                let why = cause_of(source);
-                let detail = format!(
-                    "node {node_id:?} cannot be read: {why}; other nodes are not concerned; the server's log says more, under the X-Trace-ID of this answer"
-                );
-                Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail).caused_by(error_chain(&error))
-            }
+            } => of_node(&error, node_id, &cause_of(source)),
+            ServiceError::Lost { ref loss } => match loss {
+                DataLoss::KnowledgeBase { node_id, .. } => {
+                    let why = "its knowledge base is gone, or older than it should be";
+                    of_node(&error, node_id, why)
+                }
+                DataLoss::Lessons { node_id, .. } => {
+                    of_node(&error, node_id, "lessons of it are missing")
+                }
+                _ => Self::internal(&error),
+            },
             ServiceError::NodeInterrupted {
                 ref node_id,
                 ref source,
@@ -330,6 +335,14 @@ fn engine(error: &EngineError) -> Refusal {
         }
         other => Refusal::internal(other),
     }
+}
+
+/// Creates the refusal of a request to a node that cannot be read, and says that others can.
+fn of_node(error: &ServiceError, node_id: &str, why: &str) -> Refusal {
+    let detail = format!(
+        "node {node_id:?} cannot be read: {why}; other nodes are not concerned; the server's log says more, under the X-Trace-ID of this answer"
+    );
+    Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, detail).caused_by(error_chain(error))
 }
 
 /// Creates the refusal of a request to a node that cannot be read.

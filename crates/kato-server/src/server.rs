@@ -103,16 +103,17 @@ settings! {
     with_max_connections max_connections: usize;
     /// Sets the maximum number of clients of the event stream. Default 256.
     with_max_event_clients max_event_clients: usize;
-    /// Sets how long a client of the event stream may be silent: it is pinged after half of that
-    /// time, which every library answers on its own, and dropped after all of it. Default 60 s.
+    /// Sets how long a client of the event stream may be silent: each is pinged every half of that
+    /// time, which every library answers on its own, and dropped at the first ping by which it was
+    /// silent for all of it. Default 60 s.
     with_event_timeout event_timeout: Duration;
     /// Sets the maximum number of threads for the short requests of one node, 2 to 1,024. Half as
     /// many are for long work such as predictions, and twice as many of either for all nodes
-    /// together; so neither short requests nor other nodes are held up. Default: twice the
+    /// together, so that neither long work nor one node takes all of them. Default: twice the
     /// processor's cores, at least 4.
     with_workers workers: usize;
-    /// Sets how long a thread works for one prediction; after that it is ended, with status 504 as
-    /// its answer. One that nobody waits for is ended at once. Default 60 s.
+    /// Sets how long a thread works for one prediction, or for what comes next; after that it is
+    /// ended, with status 504 as its answer. One that nobody waits for is ended at once. Default 60 s.
     with_prediction_timeout prediction_timeout: Duration;
     /// Sets how long a client may take to send a request's head, how long a connection may be idle,
     /// and how long a body may take before it must come at 16 KiB a second. Default 30 s.
@@ -121,9 +122,8 @@ settings! {
     /// ends. Default 60 s.
     with_write_timeout write_timeout: Duration;
     /// Sets how long clients may wait for their answers when the server stops; then they are cut
-    /// off. What has begun for them still runs to its end, except for predictions. For half as long
-    /// again, and at most, the service is folded into its stores; the rest stays in the journal. Default
-    /// 30 s.
+    /// off. What has begun for them still runs to its end, except for predictions. Until half as long
+    /// again is over the service is folded into its stores; the rest stays in the journal. Default 30 s.
     with_shutdown_timeout shutdown_timeout: Duration;
     /// Sets whether every web page may use the server, as KATO allows. That opens all of the server
     /// to all pages that anybody visits whose browser reaches it: they read what was learned,
@@ -134,7 +134,7 @@ settings! {
     /// Sets whether `/openapi.json`, `/docs` and `/redoc` exist. Default `true`.
     with_docs docs: bool;
     /// Sets whether the server has more than KATO: `learn-batch`, `ask-batch`, `next`, idempotency keys, Prometheus
-    /// figures, `/extensions`. Without them it is a stock KATO to its clients. Default `true`.
+    /// figures, records of training runs, `/admin`, `/extensions`. Default `true`.
     with_extensions extensions: bool;
     /// Sets whether the endpoints exist that only the 2025-10 generation has: `POST /genes/update`
     /// and `GET /gene/{name}`. A stock 3.10.1 answers 404 to them. Default `true`.
@@ -314,7 +314,8 @@ impl BoundServer {
     }
 
     /// Serves until `shutdown` is ready; then accepts no more connections, lets running requests
-    /// finish, and closes the service, so that everything acknowledged is in the stores.
+    /// finish, and closes the service: what was acknowledged goes into the stores as far as
+    /// [time](ServerBuilder::with_shutdown_timeout) allows, and the rest stays in the journal.
     ///
     /// # Errors
     ///

@@ -24,7 +24,7 @@ pub struct NewSession {
     /// [`session_ttl`](crate::ServiceOptions::session_ttl).
     pub ttl_seconds: Option<u64>,
     /// Settings that differ from the defaults. As in KATO, one that is out of range makes all of
-    /// them count as not given.
+    /// them count as not given up to 5.x, and refuses the session from 6.x on.
     pub config: Option<Map<String, Value>>,
 }
 
@@ -317,7 +317,7 @@ pub struct NextOutcome {
 pub struct CountedNode {
     /// Its id.
     pub node_id: String,
-    /// Its patterns.
+    /// Its patterns, retired ones included.
     pub patterns: u64,
 }
 

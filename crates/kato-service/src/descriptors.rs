@@ -11,8 +11,8 @@ const MAX_SEGMENTS: u64 = 128;
 /// The limit of open files of the process, shared out among connections, nodes in memory and open
 /// segments, so that none of them can take what the others need.
 ///
-/// Connections may take half of it, nodes a quarter; every node in memory takes one, whatever it
-/// knows.
+/// Of what 64 leave of it, connections may take half, nodes a quarter; every node in memory takes one,
+/// whatever it knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Descriptors {
     limit: u64,

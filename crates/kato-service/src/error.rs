@@ -32,7 +32,8 @@ pub enum ServiceError {
     /// The short-term memory is empty.
     #[error("learn from an empty short-term memory: observe something first")]
     EmptyStm,
-    /// The engine refused it.
+    /// The engine refused it. Of a sequence that is refused on the way the node keeps what it learned
+    /// before.
     #[error(transparent)]
     Engine(EngineError),
     /// What a node has learned cannot be read. Other nodes are not concerned.

@@ -29,7 +29,8 @@ pub struct WrittenIndex {
     pub is_in_use: bool,
 }
 
-/// An index that cannot be used or written. Nothing is lost: its node answers from memory.
+/// An index that cannot be used or written. Nothing is lost: its node answers from memory, or, where it
+/// does not fit there, once the next index is written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the index of node {node_id:?} in {} is not used: {reason}", path.display())]
 #[non_exhaustive]

@@ -16,8 +16,8 @@
 //! * [`Service::health`], [`Service::figures`] and [`Service::losses`] are for monitoring; when
 //!   storage has failed, writes are refused with [`ServiceError::StorageFailed`].
 //!
-//! Every method is quick or bound by the processor, and blocks its thread meanwhile: call them off
-//! the threads that an async runtime needs. Only [`Receipt::acknowledged`] waits without blocking.
+//! Methods block their thread: call them off the threads that an async runtime needs. Only
+//! [`Receipt::acknowledged`] waits without blocking.
 //!
 //! [`Clock`]: clock::Clock
 

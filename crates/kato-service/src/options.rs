@@ -62,8 +62,8 @@ pub struct ServiceOptions {
     /// Longest time that learns of a node stay in the journal alone. Default one minute.
     pub fold_interval: Duration,
     /// The time for which idempotency keys of learn-batches are known, which may be repeated after
-    /// a crash of the client; those of other requests are known for 15 minutes at most. Default 24
-    /// hours.
+    /// a crash of the client, and of retiring, un-retiring and purging; those of other requests are
+    /// known for 15 minutes at most. Default 24 hours.
     pub key_retention: Duration,
     /// Sequences of one batch at most. Default 100,000.
     pub max_batch_sequences: usize,

@@ -56,7 +56,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// acknowledged is there at the next start.
 ///
 /// Variables of the environment by which KATO is configured set what sessions begin with (RECALL_THRESHOLD,
-/// MAX_PATTERN_LENGTH and others: docs/server.md); those that mean nothing here are logged.
+/// MAX_PATTERN_LENGTH and others: docs/server.md); of others that could be missed the server warns.
 ///
 /// A server that a signal stops is done (exit code 0); 130 is that it was ended by a signal before it
 /// listened, by a second one, or because it did not stop in time.
@@ -176,8 +176,8 @@ pub(crate) struct Args {
     /// Neither write indexes nor use those that there are: what a node learned is loaded into memory.
     #[arg(long, conflicts_with_all = ["in_memory", "index_after"])]
     no_indexes: bool,
-    /// Memory for the counts that /sessions/{id}/next answers from, and about as much beside them
-    /// while some are made; those that were not asked for longest make room.
+    /// Memory for the counts that /sessions/{id}/next answers from, and up to twice as much beside
+    /// them while one is made; those that were not asked for longest make room.
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     max_head_memory: ByteSize,
     /// Requests in flight at most; others are told to come back later.
@@ -196,7 +196,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["allow_origin", "allow_host"])]
     allow_all_origins: bool,
     /// Threads for the short requests of one node. Long requests of a node have half as many threads;
-    /// all nodes together have twice as many. Default: twice the cores.
+    /// all nodes together have twice as many. Default: twice the cores, at least 4.
     #[arg(long, value_name = "N|auto", value_parser = machine::parse_threads)]
     workers: Option<NonZeroUsize>,
     /// Seconds that a thread works for one prediction; then it is ended and answered with status

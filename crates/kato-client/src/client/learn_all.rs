@@ -19,10 +19,10 @@ impl KatoClient {
     ///
     /// The client's own session and short-term memory have no part in it. On a kato-rs server the
     /// items go into `learn-batch` requests as large as it takes. On a stock server of generation
-    /// 3.10 items of exactly `chunk_size` events of one symbol each, without emotives or metadata,
+    /// 3.10 or later items of exactly `chunk_size` events of one symbol each, without emotives or metadata,
     /// go together into long sequences of a session that learns whenever a chunk is complete; all
-    /// others cost one request each, and one more after an item with emotives or metadata, because
-    /// what was observed would go into the next pattern as well. On a server of the 2025-10
+    /// others cost one request each, from 6.x on two, and one more after an item with emotives or metadata,
+    /// because what was observed would go into the next pattern as well. On a server of the 2025-10
     /// generation every item costs one request: its sessions share their settings, so that no two
     /// ways of learning can be at work at a time. There, items with emotives or metadata are only
     /// right while nobody else observes at the node.

@@ -64,7 +64,8 @@ impl KatoClient {
     }
 
     /// Removes retired patterns and all that they have counted (6.x): those of these names, or the first
-    /// 1000 that are not purged yet. They stay retired.
+    /// 1000 that are not purged yet; where a lost answer is asked for again, the next 1000 as well. They
+    /// stay retired.
     ///
     /// # Errors
     ///

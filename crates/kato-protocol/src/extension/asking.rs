@@ -82,7 +82,7 @@ pub enum BatchAnswer<P = Value, F = Value> {
     Next(BatchNext),
     /// How probable the events were.
     Score(BatchScore),
-    /// There is no answer to this question. The others are answered.
+    /// There is no answer to this question. Others may have theirs.
     Error(BatchError),
 }
 
@@ -132,6 +132,6 @@ pub struct BatchScore {
 pub struct BatchError {
     /// The status that a request of this question alone would have had.
     pub status: u16,
-    /// What to do.
+    /// Why, or what to do.
     pub detail: String,
 }

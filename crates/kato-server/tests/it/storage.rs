@@ -272,6 +272,11 @@ async fn what_was_lost_is_told_on_health_and_the_node_is_not_served_as_empty() {
     assert!(!issues.contains("n_kato"), "{issues}");
     let symbols = server.get("/symbols/stats?node_id=n").await;
     assert_eq!(symbols.status, 500);
+    let told = symbols.text();
+    assert!(
+        told.contains(r#"node \"n\""#) && told.contains("is gone") && !told.contains("n_kato"),
+        "{told}"
+    );
     let prometheus = server.get("/metrics/prometheus").await.text();
     assert!(prometheus.contains("\nkato_losses 1\n"));
     let other = server.session("other").await;

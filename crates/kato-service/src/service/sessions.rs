@@ -15,7 +15,8 @@ use crate::{Receipt, ServiceError, genes};
 
 impl Service {
     /// Creates a session. Where there are as many as allowed, it takes the place of the least
-    /// recently used one.
+    /// recently used one, if that was not used within
+    /// [`session_ttl`](crate::ServiceOptions::session_ttl).
     ///
     /// # Errors
     ///
@@ -172,7 +173,9 @@ impl Service {
 
     /// Makes a session end in so many seconds from now,
     /// [`max_session_ttl`](crate::ServiceOptions::max_session_ttl) at most; 0 ends it. The next
-    /// write renews it by its own lifetime again. The receipt has the seconds that it came to.
+    /// write renews it by its own lifetime again, unless
+    /// [`auto_extend`](crate::ServiceOptions::auto_extend) is off. The receipt has the seconds that it
+    /// came to.
     ///
     /// # Errors
     ///
