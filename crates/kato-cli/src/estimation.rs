@@ -110,7 +110,7 @@ impl Observed {
 }
 
 /// Describes why an interval is wide, and what would narrow it; nothing where it is not.
-fn doubt(breakdown: &StorageBreakdown) -> String {
+fn doubt(breakdown: &StorageBreakdown, whole_corpus: bool) -> String {
     let total = &breakdown.total_patterns;
     if total.high < WIDE * total.low {
         return String::new();
@@ -123,9 +123,11 @@ fn doubt(breakdown: &StorageBreakdown) -> String {
         Some(_) => "patterns may grow faster or slower beyond what was observed",
         None => return String::new(),
     };
-    format!(
-        "The interval is wide: {reason}. Read more of it with --for TIME or --max-documents N, or estimate from a longer run.\n"
-    )
+    let remedy = match whole_corpus {
+        true => "All of the corpus was read: give more text of its kind",
+        false => "Read more of it with --for TIME or --max-documents N",
+    };
+    format!("The interval is wide: {reason}. {remedy}, or estimate from a longer run.\n")
 }
 
 /// Describes repeats in a sentence; nothing where there are hardly any.
@@ -158,7 +160,7 @@ fn told(repeats: &Repeats) -> String {
 
 impl View for Estimate {
     fn text(&self, _width: usize) -> String {
-        let doubt = doubt(&self.breakdown);
+        let doubt = doubt(&self.breakdown, self.observed.whole_corpus);
         let corrected = self
             .correction
             .as_ref()

@@ -16,7 +16,7 @@ pub(crate) use kato_advice::counted;
 pub(crate) fn share(text: &str) -> Result<f64, String> {
     let share = text.parse().ok();
     let share = share.filter(|share| *share > 0.0 && *share < 1.0);
-    share.ok_or_else(|| "give a number above 0 and below 1, such as 0.05".to_owned())
+    share.ok_or_else(|| "give a number above 0 and below 1".to_owned())
 }
 
 /// Parses a rate, which is above 0.

@@ -16,6 +16,7 @@ use crate::exit::bail_as;
 ///
 /// When it cannot be written; the error begins with the option that names it.
 pub(crate) fn check_file(option: &str, file: &Path) -> Result<()> {
+    refuse_dash(option, file)?;
     refuse_file_above(option, file)?;
     let checked = match fs::metadata(file) {
         Ok(found) if found.is_dir() => bail_as!(
@@ -42,6 +43,7 @@ pub(crate) fn check_replaceable(option: &str, file: &Path) -> Result<()> {
     if fs::metadata(file).is_ok_and(|found| found.is_dir()) {
         return check_file(option, file);
     }
+    refuse_dash(option, file)?;
     refuse_file_above(option, file)?;
     check_parent(file).with_context(|| refusal(option, file))
 }
@@ -78,6 +80,17 @@ pub(crate) fn refuse_file(option: &str, dir: &Path) -> Result<()> {
 /// As [`refuse_file`].
 pub(crate) fn refuse_file_above(option: &str, file: &Path) -> Result<()> {
     refuse_file(option, file.parent().unwrap_or(file))
+}
+
+/// Refuses the name by which other options mean standard output: a file of that name surprises.
+fn refuse_dash(option: &str, file: &Path) -> Result<()> {
+    if file == Path::new("-") {
+        bail_as!(
+            Usage,
+            "{option} -: this does not go to standard output; choose another name, or ./- for a file called so"
+        );
+    }
+    Ok(())
 }
 
 /// Returns what is said of a file that cannot be written.
@@ -137,6 +150,10 @@ mod tests {
         let at = |name: &str| dir.path().join(name);
         fs::write(at("old"), "content").unwrap();
         assert!(check_file("--out", &at("new")).is_ok());
+        for check in [check_file, check_replaceable] {
+            let told = check("--out", Path::new("-")).unwrap_err().to_string();
+            assert!(told.starts_with("--out -: "), "{told}");
+        }
         assert!(check_file("--out", &at("old")).is_ok());
         assert!(check_replaceable("--out", &at("old")).is_ok());
         assert!(check_directory("--plot", &at("plots/of")).is_ok());

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use kato_advice::counted;
 use kato_report::figures::bytes;
 use serde::{Deserialize, Serialize};
 
@@ -170,13 +171,13 @@ fn json(breakdown: &StorageBreakdown) -> String {
 impl fmt::Display for StorageBreakdown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sizes = [
-            (self.target.samples, "documents"),
-            (self.target.text_bytes, "bytes of text"),
-            (self.target.tokens, "tokens"),
+            (self.target.samples, "document", ""),
+            (self.target.text_bytes, "byte", " of text"),
+            (self.target.tokens, "token", ""),
         ];
         let known: Vec<String> = sizes
             .iter()
-            .filter_map(|(size, unit)| size.map(|size| format!("{} {unit}", grouped(size as f64))))
+            .filter_map(|(size, one, of)| size.map(|size| format!("{}{of}", counted(size, one))))
             .collect();
         write!(f, "{} in {}", known.join(", "), self.engine)?;
         writeln!(f, "; {:.1} times what was observed", self.extrapolation)?;

@@ -1,6 +1,6 @@
 //! The settings of a server.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::thread;
 use std::time::Duration;
@@ -138,14 +138,27 @@ fn is_origin(text: &str) -> bool {
         "https" => ":443",
         _ => "://",
     };
-    let port = host.rfind(':').filter(|&at| !host[at..].ends_with(']'));
-    !scheme.is_empty() && !host.ends_with(own_port) && is_host(&host[..port.unwrap_or(host.len())])
+    let colon = host.rfind(':').filter(|&at| !host[at..].ends_with(']'));
+    let (host_alone, port) = host.split_at(colon.unwrap_or(host.len()));
+    !scheme.is_empty() && !host.ends_with(own_port) && is_host(host_alone) && is_port(port)
+}
+
+/// Returns whether a text is nothing, or a colon and a port as browsers write it.
+fn is_port(text: &str) -> bool {
+    let number = text.strip_prefix(':').map(str::parse::<u16>);
+    // Written again, since leading zeros and signs are read as well.
+    number.map_or(text.is_empty(), |port| {
+        port.is_ok_and(|port| format!(":{port}") == text)
+    })
 }
 
 /// Returns whether a text can be the host of a request, which is compared without its port.
 fn is_host(text: &str) -> bool {
     let name = match text.strip_prefix('[') {
-        Some(address) => return address.ends_with(']'),
+        Some(address) => {
+            let address = address.strip_suffix(']').map(str::parse::<Ipv6Addr>);
+            return address.is_some_and(|address| address.is_ok());
+        }
         None => text,
     };
     let is_of_name = |byte: u8| byte.is_ascii_graphic() && !b":/?#@*[]".contains(&byte);
@@ -184,6 +197,11 @@ mod tests {
             "https://kato.example:443",
             "http://kato.example:80",
             "https://a.example https://b.example",
+            "https://kato.example:",
+            "https://kato.example:https",
+            "https://kato.example:08443",
+            "https://kato.example:65536",
+            "https://[kato.example]",
         ] {
             let refused = origins(origin).check();
             assert!(
@@ -198,7 +216,16 @@ mod tests {
         for name in ["kato", "kato.example", "10.0.0.1", "[::1]"] {
             assert!(hosts(name).check().is_ok(), "{name}");
         }
-        for name in ["", "kato:8000", "http://kato", "kato/", "*", "a b", "::1"] {
+        for name in [
+            "",
+            "kato:8000",
+            "http://kato",
+            "kato/",
+            "*",
+            "a b",
+            "::1",
+            "[kato]",
+        ] {
             let refused = hosts(name).check();
             assert!(matches!(refused, Err(ServerError::Host { .. })), "{name}");
         }

@@ -79,13 +79,34 @@ impl Arguments {
             };
             // One at a time, as what is left out may give another its point.
             let Some((long, why)) = self.pointless(program, &error) else {
-                return Err(error);
+                return Err(self.placed(error));
             };
             let Some(added) = &mut self.added else {
                 return Err(error);
             };
             added.leave_out(&long, &why);
         }
+    }
+
+    /// Returns the error of a value with the place that it comes from, where that is the file.
+    fn placed(&self, mut error: Error) -> Error {
+        let is_of_value = matches!(
+            error.kind(),
+            ErrorKind::InvalidValue | ErrorKind::ValueValidation
+        );
+        let flag = texts(&error, ContextKind::InvalidArg).pop();
+        // A flag that is given as well is not taken from the file at all.
+        if let (true, Some(flag), Some(added)) = (is_of_value, flag, &self.added)
+            && let Some(long) = added.of(&flag)
+        {
+            let place = format!(
+                "{flag} (`{}` in {})",
+                added.key(&long),
+                added.file.display()
+            );
+            error.insert(ContextKind::InvalidArg, ContextValue::String(place));
+        }
+        error
     }
 
     /// Returns a default without which a command line is not wrong in this way, and what makes it pointless.
@@ -151,13 +172,15 @@ impl Defaults {
 
     /// Says that a default is left out.
     fn tell(&self, long: &str, why: &str) {
+        let (file, key) = (self.file.display(), self.key(long));
+        notice::say(format_args!("{file}: `{key}` is left out: {why}"));
+    }
+
+    /// Returns what the file calls a flag.
+    fn key<'a>(&'a self, long: &'a str) -> &'a str {
         let mut defaults = self.defaults.iter();
         let default = defaults.find(|default| default.long == long);
-        let key = default.map_or(long, |default| &default.key);
-        notice::say(format_args!(
-            "{}: `{key}` is left out: {why}",
-            self.file.display()
-        ));
+        default.map_or(long, |default| &default.key)
     }
 }
 
@@ -319,6 +342,31 @@ mod tests {
             assert_eq!(left_out(line).as_ref(), Ok(&gone), "{line}");
             let typed = line.replace('@', "--");
             assert_eq!(left_out(&typed).is_err(), !gone.is_empty(), "{typed}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_value_is_told_with_the_place_that_it_comes_from() {
+        for (line, told) in [
+            (
+                "kato train @workers=0 --kb=kb",
+                "'0' for '--workers <N|auto> (`workers` in kato.toml)': ",
+            ),
+            (
+                "kato train @levels=5,x --kb=kb",
+                "'x' for '--levels <N,…> (`levels` in kato.toml)': ",
+            ),
+            (
+                "kato train @tail=up --kb=kb",
+                "'up' for '--tail <POLICY> (`tail` in kato.toml)'\n",
+            ),
+            (
+                "kato train @kb=kb --workers=0",
+                "'0' for '--workers <N|auto>': ",
+            ),
+        ] {
+            let error = left_out(line).unwrap_err();
+            assert!(error.contains(&format!("invalid value {told}")), "{error}");
         }
     }
 

@@ -50,9 +50,7 @@ pub(crate) fn predict(arguments: &PredictArguments) -> Result<(), CommandFailure
             "intervals hold what is true {:.0} times of a hundred, for samples like those of the run",
             (1.0 - conformal.miss) * 100.0
         )),
-        None => {
-            tell("there are no intervals: they need an ended run and nine calibration samples")
-        }
+        None => tell("there are no intervals: they need an ended run and nine calibration samples"),
     }
     let ids = microbes.table.sample_ids();
     let text = table(&trained, ids, &answers);
