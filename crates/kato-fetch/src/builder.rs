@@ -131,7 +131,7 @@ impl FetcherBuilder {
     }
 
     /// Sets whether redirects may lead to addresses that are not public. Default: only from a server
-    /// that has such an address itself.
+    /// that is as near itself, and none to an address of the link.
     pub fn with_private_redirects(mut self, redirects: PrivateRedirects) -> Self {
         self.private_redirects = Ok(redirects);
         self

@@ -31,8 +31,8 @@ impl LearnerBuilder {
         }
     }
 
-    /// Sets one level for each chunk size, from the bottom up, named `node0`, `node1`, …; without any
-    /// level those of [`DEFAULT_CHUNK_SIZES`](crate::config::DEFAULT_CHUNK_SIZES).
+    /// Sets one level for each chunk size, from the bottom up, named `node0`, `node1`, …. Where no levels
+    /// are set, they are those of [`DEFAULT_CHUNK_SIZES`](crate::config::DEFAULT_CHUNK_SIZES).
     ///
     /// Levels that were set before are replaced.
     #[must_use]

@@ -76,7 +76,7 @@ impl RecordCounts {
 /// mixture), whatever the size of the corpus.
 ///
 /// In sequential order, uncompressed text, JSON Lines and CSV continue at a byte offset, Parquet at
-/// a row; compressed files and streams are read again up to the position, without parsing. In
+/// a row; compressed files, UTF-16 and streams are read again up to the position, without parsing. In
 /// shuffled order the window around the position is read again.
 ///
 /// A cursor says nothing about the corpus it was taken from: store the

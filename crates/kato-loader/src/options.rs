@@ -36,7 +36,7 @@ pub(crate) const EXTENT_BYTES: u64 = 8 << 20;
 ///
 /// What has another extension or none is known by its first bytes, if it is JSON Lines, Parquet or
 /// text that looks like nothing else. A file that looks like another format than its name is
-/// refused, and so is what cannot be told: nothing is read as prose by guess.
+/// refused, and so is what is no text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

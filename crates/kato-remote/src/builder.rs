@@ -126,8 +126,8 @@ impl RemoteBackendBuilder {
     }
 
     /// Sets the longest time for one answer; to a question it is at least 10 s, as far as the
-    /// patience allows. Default 60 s. To a stock server never more is sent than it learns in an
-    /// eighth of this.
+    /// patience allows. Default 60 s. Beside one request no more is sent to a stock server than it
+    /// learns in an eighth of this.
     pub const fn with_timeout(mut self, timeout: Duration) -> Self {
         self.settings.timeout = timeout;
         self

@@ -380,7 +380,7 @@ impl Stock {
         let rate = 1.0 / service.as_secs_f64();
         Some(format!(
             "the server takes {millis} ms a learn call, {rate:.0} a second, and more workers will not change that: look at the load of its \
-             machine and databases, or train into --kb or a kato-rs server (example serve), which learn the same thousands of times as fast"
+             machine and databases, or train into --kb or a kato-rs server (kato serve), which learn the same thousands of times as fast"
         ))
     }
 

@@ -30,8 +30,9 @@ pub const MAX_WORKERS: usize = 1024;
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Workers {
-    /// In this process one for each core, as far as the memory budget and the ceiling allow. Over a network up to
-    /// [`most_workers`], of which as many work as pay, measured while the run goes on.
+    /// One for each core, as far as the memory budget and the ceiling allow. Of a backend with
+    /// [connections](crate::Backend::connections) up to [`most_workers`], of which as many work as pay, measured
+    /// while the run goes on; with another distribution than work stealing all of them work.
     #[default]
     Auto,
     /// This many, at most [`MAX_WORKERS`].
@@ -75,7 +76,7 @@ impl ConnectionBudget {
 
 /// Returns the number of workers that [`Workers::Auto`] has at most.
 ///
-/// Formula: in this process min(cores, memory budget / 4 MiB); over a network min(pool /
+/// Formula: min(cores, memory budget / 4 MiB); of a backend with connections min(pool /
 /// connections of a worker, 32, memory budget / 4 MiB); at least 1.
 ///
 /// ```

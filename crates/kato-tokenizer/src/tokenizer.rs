@@ -14,7 +14,7 @@ pub trait Tokenizer: Send + Sync + fmt::Debug {
     /// Returns the name that the user gave: `gpt2`, a path, a name.
     fn name(&self) -> &str;
 
-    /// Returns the hexadecimal BLAKE3 of everything that decides ids and token strings.
+    /// Returns a hexadecimal digest of everything that decides ids and token strings.
     ///
     /// Store it with a run and compare it on resume. Equal fingerprints mean equal results. The
     /// reverse holds per file format: the same tokenizer saved in format 1.0 and in 2.0 differs.

@@ -103,8 +103,8 @@ pub(crate) struct Args {
     /// training both. What is cut off then goes on with --resume and no SOURCE.
     #[arg(long, requires = "sources", conflicts_with_all = ["resume", "reteach"])]
     add: bool,
-    /// Learning threads: a number, or auto: in this process one per core, over a network as many
-    /// as pay, found out while the run goes on. The result is the same for any number.
+    /// Learning threads: a number, or auto: one per core, into a KATO server as many as pay,
+    /// found out while the run goes on. The result is the same for any number.
     #[arg(long, value_name = "N|auto", default_value = "auto")]
     workers: Workers,
     /// Which worker learns which document: work-stealing, round-robin or contiguous. The result is
@@ -115,8 +115,8 @@ pub(crate) struct Args {
     // The original's name of it.
     #[arg(long, value_name = "N", alias = "max-samples")]
     max_documents: Option<u64>,
-    /// Hold out this share of the documents, chosen by hash, for `kato evaluate`: 0.05 is every
-    /// twentieth.
+    /// Hold out this share of the documents, chosen by hash, for `kato evaluate`: 0.05 is about
+    /// every twentieth.
     #[arg(long, value_name = "SHARE", value_parser = share)]
     hold_out: Option<f64>,
     /// Decides which documents are held out.
@@ -133,7 +133,7 @@ pub(crate) struct Args {
     /// fifths of the memory that the control group allows, if it has a limit.
     #[arg(long, value_name = "SIZE", value_parser = crate::byte_size::memory)]
     memory_ceiling: Option<ByteSize>,
-    /// Seconds between commits at most: a crash costs no more work than this.
+    /// Seconds after which the next commit begins: a crash costs the work since the last one.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     commit_interval: Duration,
     /// Print one JSON object with the result to standard output.

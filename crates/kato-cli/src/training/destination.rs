@@ -81,8 +81,8 @@ pub(crate) struct DestinationArgs {
     /// and can be resumed.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     patience: u32,
-    /// For kato: seconds until an answer is given up; no longer than --patience. Never more is
-    /// sent to a stock server than it learns in an eighth of this.
+    /// For kato: seconds until an answer is given up; no longer than --patience. Beside one
+    /// request no more is sent to a stock server than it learns in an eighth of this.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     timeout: Duration,
     /// For kato: after a request without an answer, wait until a stock server has changed nothing for

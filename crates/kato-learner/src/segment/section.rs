@@ -13,7 +13,8 @@ use super::whitespace::strip;
 
 /// The rule by which a document is cut into sections before it is cut into paragraphs.
 ///
-/// Headings are recognised where a newline precedes them, so never on the first line; patterns are
+/// Headings are recognised where a newline precedes them, so never on the first line, and of two in a
+/// row the second only where a line break of its own is left; patterns are
 /// case-sensitive and numbers above ten are found as digits only, as in the original.
 ///
 /// ```
