@@ -31,7 +31,8 @@ use crate::{EngineError, EngineOptions, Session, SessionConfig};
 /// Predictions read the node and run side by side; a learn excludes them for a few
 /// microseconds, and now and then for as long as it takes to sort the latest patterns into the
 /// index. A prediction that takes long goes on with the patterns of the time when it began,
-/// while others learn.
+/// while others learn in a copy of the index; of more than 128 MiB in memory none is made, and a
+/// learn waits for the prediction to end.
 #[derive(Clone)]
 pub struct Node {
     shared: Arc<Shared>,

@@ -328,7 +328,7 @@ impl StoreIndex {
     /// Reads all of the index and compares it with its checksums. What was found whole is not
     /// compared again when it is read from the map.
     ///
-    /// For those who go on to learn, and could not go back to what the store held. Takes no memory.
+    /// For those who go on to learn, and could not go back to what the store held. Takes next to no memory.
     ///
     /// # Errors
     ///
