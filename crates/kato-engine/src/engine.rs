@@ -81,7 +81,7 @@ pub(crate) struct Shared {
 }
 
 impl Engine {
-    /// Opens all nodes of a store, as KATO 3.10.1 behaves.
+    /// Opens all nodes of a store, with the default [options](EngineOptions): as the newest KATO behaves.
     ///
     /// # Errors
     ///
@@ -152,7 +152,8 @@ impl Engine {
         Ok(Self::from_nodes(Some(store), nodes, epoch, limits, options))
     }
 
-    /// Creates empty nodes in memory, from the bottom of the hierarchy up, as KATO 3.10.1 behaves.
+    /// Creates empty nodes in memory, from the bottom of the hierarchy up, with the default
+    /// [options](EngineOptions): as the newest KATO behaves.
     ///
     /// Nothing is durable.
     #[must_use]

@@ -9,7 +9,7 @@ use kato_prediction::{Cancelled, DamagedIndex, IndexError};
 use kato_store::StoreError;
 
 /// The error of an operation of the engine. Session and node are as before the call, where a
-/// variant says nothing else.
+/// variant says nothing else; of several lessons in one call the node may keep those before.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {

@@ -31,7 +31,8 @@ use crate::{EngineError, EngineOptions, Session, SessionConfig};
 /// Predictions read the node and run side by side; a learn excludes them for a few
 /// microseconds, and now and then for as long as it takes to sort the latest patterns into the
 /// index. A prediction that takes long goes on with the patterns of the time when it began,
-/// while others learn.
+/// while others learn in a copy of the index; of more than 128 MiB in memory none is made, and a
+/// learn waits for the prediction to end.
 #[derive(Clone)]
 pub struct Node {
     shared: Arc<Shared>,
@@ -433,7 +434,8 @@ impl Node {
     ///
     /// [`EngineError::EmotiveRange`], [`EngineError::VectorNotFinite`]; [`EngineError::Retired`] when
     /// the pattern is retired; [`EngineError::Index`] when the node is full; [`EngineError::Store`] when
-    /// the store is open for reading only, and when an automatic commit was due and failed.
+    /// the store is open for reading only, and when an automatic commit was due and failed; and as
+    /// [`predict`](Self::predict).
     pub fn teach(&self, lesson: &Lesson) -> Result<LearnOutcome, EngineError> {
         lesson.check_values()?;
         // Before the learn, so that an error of the store leaves the lesson unlearned.
@@ -543,6 +545,17 @@ impl Node {
     pub(crate) fn look_ahead(&self, name: &PatternName) -> Result<(), EngineError> {
         self.read_index(|_, index| index.base().is_some() && index.frequency(name) > 0)
             .map(drop)
+    }
+
+    /// Refuses a pattern that is retired.
+    pub(crate) fn check_not_retired(&self, name: &PatternName) -> Result<(), EngineError> {
+        match self.is_retired(name) {
+            true => Err(EngineError::Retired {
+                node: self.name().to_owned(),
+                name: *name,
+            }),
+            false => Ok(()),
+        }
     }
 
     /// Learns a pattern under the node's lock if it passes a check there. Waits for no commit.

@@ -54,9 +54,10 @@ pub struct EngineOptions {
     /// variable `PERSISTENCE`. Nodes of a store follow the store, and no session's `persistence`
     /// counts, as in KATO: one node has one window.
     pub attribute_limits: AttributeLimits,
-    /// Commit on its own before more than this many learns of the engine are not durable;
-    /// `None`, the default, leaves it to [`Engine::commit`](crate::Engine::commit). Nodes in
-    /// memory never commit.
+    /// Commit on its own before a learn, once this many learns of the engine are not durable;
+    /// `None`, the default, leaves it to [`Engine::commit`](crate::Engine::commit). Those of one
+    /// sequence, and those that are [taught together](crate::Engine::teach_together), have one commit
+    /// before them. Nodes in memory never commit.
     pub commit_after: Option<NonZeroU64>,
     /// The limits beyond which input is refused.
     pub limits: Limits,

@@ -19,7 +19,7 @@ use crate::{EngineError, LearnOutcome, Node, Observation, SessionConfig, VectorS
 ///
 /// Cheap to create and keep. Everything in it is its own; only what it learns is shared, at
 /// once, with the other sessions of the node. An operation that fails leaves session and
-/// node as they were.
+/// node as they were, but that a node keeps what a [sequence](Self::observe_sequence) taught it before.
 ///
 /// Between operations at most the latest 1000 events, emotive maps, metadata maps
 /// and vectors are kept.
@@ -131,7 +131,7 @@ impl Session {
     /// Adds an event to the short-term memory, which is learned when it reaches
     /// `max_pattern_length`.
     ///
-    /// Strings are sorted; vectors are added up to one symbol, which the names of the stored vectors
+    /// Strings are sorted, unless the options say otherwise; vectors are added up to one symbol, which the names of the stored vectors
     /// join that are nearest to it, as many as the settings say. An observation without strings and vectors adds
     /// no event and still counts for time, emotives and metadata.
     ///
@@ -201,9 +201,11 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`EngineError::EmptyStm`]; [`EngineError::Index`] when the node is full;
+    /// [`EngineError::EmptyStm`]; [`EngineError::Retired`] when the pattern is retired;
+    /// [`EngineError::Index`] when the node is full;
     /// [`EngineError::VectorLength`] when the node has learned vectors of another length meanwhile;
-    /// [`EngineError::Store`] when an automatic commit was due and failed.
+    /// [`EngineError::Store`] when the store is open for reading only, and when an automatic commit was
+    /// due and failed; and as [`predict`](Self::predict).
     pub fn learn(&mut self) -> Result<LearnOutcome, EngineError> {
         if self.state.stm.is_empty() {
             return Err(EngineError::EmptyStm);

@@ -2,8 +2,9 @@
 //!
 //! With the last `l` symbols as context, an order contributes aₗ(w) = tₗ (c(w) − D(c(w))) / Σ c and
 //! leaves the share γₗ to the order below. Discounts alone leave gₗ = Σ D(c) / Σ c; γₗ is what the
-//! weights have learned about contexts like this one, gₗ before they have, and the trust
-//! tₗ = (1 − γₗ) / (1 − gₗ) takes up the difference. The recursion pₗ = aₗ + γₗ pₗ₋₁, written out, is
+//! weights have learned about contexts like this one (before they have gₗ, or what makes tₗ 0.3 of
+//! occurrences after contexts that are not the longest), and the trust tₗ = (1 − γₗ) / (1 − gₗ) takes
+//! up the difference. The recursion pₗ = aₗ + γₗ pₗ₋₁, written out, is
 //! the sum that is computed here:
 //!
 //! p(w) = γ₀ … γ_L / V + Σₗ γₗ₊₁ … γ_L · aₗ(w)

@@ -75,8 +75,8 @@ impl Head {
 /// Names the patterns behind explanations, where those lie in no store: [`Head::name_patterns`] for
 /// a head that was built by a [`HeadBuilder`](crate::HeadBuilder) or taught.
 ///
-/// The patterns must be all that the head has counted, as they were then. Keeps about 40 bytes for
-/// each pattern below the highest level, as building does, and a thousand patterns for each count.
+/// The patterns must be all that the head has counted, as they were then. Keeps about 100 bytes for
+/// each pattern below the highest level, as building does, and some thousand patterns for each count.
 ///
 /// ```
 /// use kato_head::{Head, HeadOptions, PatternNamer, Weights};

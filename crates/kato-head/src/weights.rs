@@ -23,12 +23,13 @@ use crate::options::{EXPERTS, Expert, N_EXPERTS};
 /// λₑ ∝ λₑ⁰ · exp Σ θ(fact, e)
 ///
 /// In the same way the odds of the share that an order of the n-grams leaves to shorter contexts
-/// are those of its discounts, times exp Σ θ(fact) for how much and how variously its context was
-/// followed. After every symbol, each θ takes a step up the gradient of the symbol's
+/// are those that it begins with, times exp Σ θ(fact) for how much and how variously its context was
+/// followed. After every symbol, each θ of its position takes a step up the gradient of the symbol's
 /// log-probability, the smaller the more it has learned (AdaGrad).
 ///
 /// A new value has θ = 0: it trusts the experts as they proved right on held-out text, and the
-/// counts as their discounts say; see [`Head::learn_weights`](crate::Head::learn_weights). Equal
+/// counts as their discounts say, occurrences after contexts that are not the longest 0.3 times as
+/// much; see [`Head::learn_weights`](crate::Head::learn_weights). Equal
 /// symbols in equal order give equal weights, to the last bit.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Weights {

@@ -35,8 +35,7 @@ impl Hierarchy {
     /// Joins an engine's nodes with the tokenizer and the settings with which they were trained.
     ///
     /// Every level predicts with KATO's defaults, except that the recall threshold is not above
-    /// 2 / (chunk size + 1), so that a single symbol of a long chunk finds it;
-    /// [`with_config`](Self::with_config) changes that.
+    /// 2 / (chunk size + 1); [`with_config`](Self::with_config) changes that.
     ///
     /// # Errors
     ///

@@ -74,8 +74,8 @@ impl Hierarchy {
     /// # Errors
     ///
     /// [`HierarchyError::Learn`] when the text cannot be tokenized, [`HierarchyError::Engine`] when the
-    /// knowledge base is open for reading only or a node is full; nothing was learned then, unless
-    /// [a node is full](kato_engine::Engine::teach_together).
+    /// knowledge base is open for reading only, the text holds a retired pattern, or a node is full; nothing
+    /// was learned then, unless [a node is full](kato_engine::Engine::teach_together).
     pub fn learn<'a>(
         &self,
         document: impl Into<TextDocument<'a>>,

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IndexError {
-    /// More distinct symbols, patterns or symbols of one pattern than 32-bit numbers count.
+    /// More distinct symbols, pages of patterns or symbols of one pattern than the index has numbers for.
     #[error(
         "the index is full: it holds at most {limit} {what}; split the data over several nodes"
     )]

@@ -36,8 +36,8 @@ use crate::{DamagedIndex, IndexError, SymbolId};
 /// # Exactness and cost
 ///
 /// [`predict`](Self::predict) gives what comparing the state with every pattern would give,
-/// ties resolved by name. Patterns lie in pages of up to 65,536, one length a page, with
-/// postings by symbol. A page's patterns are visited in the order of an upper bound of their
+/// ties resolved by name. Patterns lie in pages of up to 65,536, of one length each (above 32 symbols
+/// of similar ones), with postings by symbol. A page's patterns are visited in the order of an upper bound of their
 /// score (multiset overlap ≥ longest common subsequence ≥ matching blocks), and only as long as
 /// the bound can still reach an answer. So the cost grows with the patterns that could matter,
 /// not with those that are there.

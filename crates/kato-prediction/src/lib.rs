@@ -11,7 +11,7 @@
 //!   time, however many there are.
 //! * `disk`, with the feature of that name, has the files of such indexes: written in bounded memory,
 //!   found beside their knowledge base, and mapped.
-//! * [`metrics`] has one function for each metric, with its formula.
+//! * [`metrics`] has a function for each metric that is computed, with its formula.
 //! * [`matching`] has the comparisons of sequences: matching blocks, common subsequences and
 //!   similarities.
 //!

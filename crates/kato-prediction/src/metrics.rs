@@ -15,7 +15,7 @@
 //!
 //! Sums and products over symbols are made in ascending order of their terms: lists of the same
 //! symbols in another order get the same value to the last bit, and so does a knowledge base that
-//! was learned in another order.
+//! was learned in another order, but for emotives.
 //!
 //! No function panics. Where a denominator is 0, the documented value takes the place of a division
 //! by 0; numbers that are not finite give results that are not finite.

@@ -26,16 +26,16 @@ impl PatternIndex {
     /// Returns the patterns that a state resembles, best first, and what they expect next.
     ///
     /// The predictions are those of [a generation of KATO](PredictionConfig::generation). The state is a short-term memory, oldest event
-    /// first. One symbol alone is answered by the patterns that begin with it; no symbol at all
-    /// by nothing. If more than three times `max_predictions` patterns reach the threshold, the
+    /// first. One symbol alone is answered by the patterns that begin with it, whatever the threshold;
+    /// no symbol at all by nothing. If more than three times `max_predictions` patterns reach the threshold, the
     /// best by [`pre_potential`](Prediction::pre_potential) are kept, then the best by the
     /// ranking metric. Ties go to the earlier name up to KATO 4.x and to the later one from 5.x on, so an
     /// answer is a function of patterns, state and settings.
     ///
-    /// Cost: see [`PatternIndex`]. Grows with all patterns, not just promising ones, when
-    /// `recall_threshold` is 0 and few patterns match, with fuzzy matching, and for states several
-    /// times as long as the patterns, where the score says little about the number of matches.
-    /// Similarity by characters costs about a microsecond for every candidate that is kept.
+    /// Cost: see [`PatternIndex`]. Grows with all patterns, not just promising ones, with fuzzy
+    /// matching, and for states several times as long as the patterns, where the score says little
+    /// about the number of matches. Similarity by characters is computed of the candidates that score
+    /// high enough.
     #[must_use]
     pub fn predict(&self, state: &[Event], config: &PredictionConfig) -> Predictions {
         unwrap_uncancelled(self.predict_unless(state, config, &Cancel::never()))

@@ -212,7 +212,7 @@ impl OpenOptions {
     ///
     /// It is asked over its [index](kato_prediction::disk), which training leaves and which is written first
     /// where it is missing and much would have to be loaded ([`index`](Self::index)): opening takes
-    /// milliseconds, and only what is asked for is read. What was learned after the index was written is
+    /// milliseconds, and little is read but what is asked for. What was learned after the index was written is
     /// loaded into memory; where none can be written, all of it is.
     ///
     /// A knowledge base that is damaged is refused: what it would answer without the lost part is not

@@ -30,8 +30,8 @@ use crate::trained_run::TrainedRun;
 ///
 /// `kato train` and the other commands that write a knowledge base leave one where there is much to ask,
 /// and `kato predict`, `kato generate` and `kato evaluate` write one that is missing: this writes it where
-/// there is little as well, and where it is damaged. They read only what they are asked for; their answers
-/// are the same without it. An index that is whole is kept. All cores sort.
+/// there is little as well, and where it is damaged. They read little but what they are asked for; their
+/// answers are the same without it. An index that is whole is kept. All cores sort.
 ///
 /// The counts of the head are written as well, with which `kato next`, `kato score` and `kato generate
 /// --head` open at once.
@@ -53,7 +53,7 @@ pub(crate) struct Args {
     /// Keep every place of the documents as well, in some two bytes a token; sorting takes 230 MB of memory.
     #[arg(long)]
     occurrences: bool,
-    /// Memory for sorting, such as 1GiB; 4 bytes for each pattern of the largest node come on top.
+    /// Memory for sorting, such as 1GiB; 4 bytes for each pattern of two levels come on top.
     /// The more, the faster.
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = crate::byte_size::memory)]
     memory: ByteSize,

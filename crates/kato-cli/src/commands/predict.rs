@@ -57,8 +57,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     generation: GenerationArgs,
     /// Memory for what is loaded, such as 1GiB. Where the patterns need more, the index is written first
-    /// and asked instead of them. Writing it takes this memory, and 4 bytes for each pattern of two levels
-    /// beside. The answers are the same; they take longer where less of the index stays in memory.
+    /// and asked instead of them. Writing it takes half of this for sorting, 256MiB at most, and 4 bytes for
+    /// each pattern of two levels. The answers are the same; they take longer where less of the index stays
+    /// in memory.
     #[arg(long, value_name = "SIZE", value_parser = crate::byte_size::memory)]
     memory: Option<ByteSize>,
     /// Show this many predictions and futures. Default: 10, and all with --json or --batch.

@@ -30,7 +30,8 @@ impl Engine {
     /// # Errors
     ///
     /// As [`Node::teach`], and [`EngineError::UnknownNode`]. Nothing was learned, except with
-    /// [`EngineError::Index`]: then the lessons before the one that did not fit were.
+    /// [`EngineError::Index`]: then the lessons before the one that did not fit were, as are those before one
+    /// that was retired meanwhile.
     pub fn teach_together(
         &self,
         lessons: &[(usize, Lesson)],
@@ -44,6 +45,8 @@ impl Engine {
             let lesson = lesson.borrowed().prepare(shared.attribute_limits());
             // Here and not in the step: an index that is damaged is left in a commit's turn.
             if let Some(lesson) = &lesson {
+                // In the step as well, but then the lessons before would stay.
+                node.check_not_retired(&lesson.name)?;
                 node.look_ahead(&lesson.name)?;
             }
             prepared.push((node, lesson));

@@ -60,7 +60,8 @@ pub struct SequenceOutcome {
     pub steps: Vec<SequenceStep>,
     /// All learns in order, those included that were too short for a pattern.
     pub learned: Vec<LearnOutcome>,
-    /// The learn at the end, if it was asked for and something was left to learn.
+    /// The learn at the end, if it was asked for and something was left to learn; `None` also where the
+    /// engine's generation [swallows](kato_model::KatoGeneration::swallows_final_learn) its failure.
     pub final_learned: Option<LearnOutcome>,
 }
 

@@ -139,6 +139,18 @@ fn retired_patterns_are_counted_and_neither_predicted_nor_learned() {
 }
 
 #[test]
+fn lessons_that_are_taught_together_are_refused_together() {
+    let lessons = lessons();
+    let engine = Engine::in_memory(&[NODE]);
+    let node = engine.node(NODE).unwrap();
+    node.retire(&[name(&lessons[1])]).unwrap();
+    let together: Vec<(usize, Lesson)> = lessons.into_iter().map(|lesson| (0, lesson)).collect();
+    let refused = engine.teach_together(&together);
+    assert!(matches!(refused, Err(EngineError::Retired { .. })));
+    assert_eq!(node.totals().learns, 0);
+}
+
+#[test]
 fn a_purge_tells_what_it_left_alone() {
     let lessons = lessons();
     let node = Engine::in_memory(&[NODE]).node(NODE).unwrap();

@@ -29,7 +29,7 @@ const MOST_IN_MEMORY: usize = 1 << 20;
 /// [`from_store_with_vocabulary`](Head::from_store_with_vocabulary) with a vocabulary, to the last bit.
 /// Nothing is read but headers, checksums and symbols, so this takes milliseconds for any number of
 /// n-grams. What was committed after the counts were written is counted on top of them in memory, if it is
-/// some ten thousand patterns at most. When segments that they are of are merged or rewritten, the counts are
+/// 20,000 patterns at most. When segments that they are of are merged or rewritten, the counts are
 /// none.
 ///
 /// # Errors

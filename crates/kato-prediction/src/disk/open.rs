@@ -57,7 +57,7 @@ struct IndexedNode {
 /// an engine loads the rest, and passes over what was deleted of that. When segments are merged or
 /// rewritten, what an index covers is no longer there as it was, and the index is none.
 ///
-/// Nothing but headers and checksums is read, so this takes milliseconds for any number of
+/// Nothing but headers and checksums is waited for, so this takes milliseconds for any number of
 /// patterns.
 ///
 /// # Errors
@@ -328,7 +328,7 @@ impl StoreIndex {
     /// Reads all of the index and compares it with its checksums. What was found whole is not
     /// compared again when it is read from the map.
     ///
-    /// For those who go on to learn, and could not go back to what the store held. Takes no memory.
+    /// For those who go on to learn, and could not go back to what the store held. Takes next to no memory.
     ///
     /// # Errors
     ///

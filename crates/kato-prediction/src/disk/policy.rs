@@ -20,7 +20,7 @@ const MOST_LOADED: u64 = 10 * LOADED_PATTERNS;
 pub enum IndexPolicy {
     /// It is, where [`LOADED_PATTERNS`] or more would have to be loaded, or passed over, without it, and nobody
     /// else writes to the knowledge base. Where all of it would be written again, for what was forgotten, it is
-    /// only from the 16th part of its patterns on, or from a million.
+    /// only from the 16th part of its patterns on, that many at least and a million at most.
     #[default]
     Auto,
     /// It is not. One that is there is used.
