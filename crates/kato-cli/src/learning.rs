@@ -55,7 +55,8 @@ pub(crate) struct LearningArgs {
     /// How a document is cut into sections: simple, article or book.
     #[arg(long, value_name = "KIND", default_value = "simple")]
     segmentation: Segmentation,
-    /// Let chunks reach across paragraphs; blank lines are text then, and nothing is too short.
+    /// Let chunks reach across paragraphs; blank lines are text then, and no paragraph is too
+    /// short.
     #[arg(long)]
     whole_document: bool,
     /// Leave out what another trainer leaves out. By default every token of a document is learned.

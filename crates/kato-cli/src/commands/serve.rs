@@ -196,7 +196,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["allow_origin", "allow_host"])]
     allow_all_origins: bool,
     /// Threads for the short requests of one node. Long requests of a node have half as many threads;
-    /// all nodes together have twice as many. Default: twice the cores.
+    /// all nodes together have twice as many. Default: twice the cores, 4 at least.
     #[arg(long, value_name = "N|auto", value_parser = machine::parse_threads)]
     workers: Option<NonZeroUsize>,
     /// Seconds that a thread works for one prediction; then it is ended and answered with status
