@@ -19,8 +19,8 @@ use kato_store::StoreError;
 
 /// Failure to train, to open or to ask.
 ///
-/// Its text is one line, with the place, the reason and all causes: it has no [`source`](Cause::source), and
-/// what the library concerned says is in its variant. What a store says is [`Store`](Self::Store),
+/// Its text has the place, the reason and all causes, in one line but for lists of differences: it has no
+/// [`source`](Cause::source), and what the library concerned says is in its variant. What a store says is [`Store`](Self::Store),
 /// whichever library met it, with what that library was about.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
