@@ -296,8 +296,8 @@ impl<'a> Training<'a> {
         self.on_event(move |event| progress.show(&event))
     }
 
-    /// Trains as [`run`](Self::run) does, and opens what was learned: for reading where it lies in a directory
-    /// or a MongoDB; in memory, and in a store that may be written, it learns as well.
+    /// Trains as [`run`](Self::run) does, and opens what was learned: for reading where it lies in a directory;
+    /// in memory, in a MongoDB, and in a store that may be written, it learns as well.
     ///
     /// # Errors
     ///
