@@ -17,7 +17,8 @@ pub(crate) struct RecordingArgs {
     /// Record the document and token at which each pattern was first seen.
     #[arg(long)]
     provenance: bool,
-    /// Record a document's title, author and book index with its first pattern on every level.
+    /// Record metadata with a document's first pattern on every level, as the original does: title
+    /// (the document's id), author (`Unknown`) and book_idx (1).
     #[arg(long)]
     metadata: bool,
 }

@@ -143,7 +143,7 @@ impl LearnCallModel {
         })
     }
 
-    /// Returns the seconds of a run, with the interval that holds them in 90 of 100 cases.
+    /// Returns the seconds of a run, with the interval that is to hold them in 90 of 100 cases.
     ///
     /// # Errors
     ///

@@ -101,7 +101,8 @@ enum Command {
         #[arg(long, value_name = "NAME")]
         name: Option<RunName>,
     },
-    /// Delete a run with all that it learned. Asks for its name.
+    /// Delete a run with all that it learned, of one on a server its files here alone. Asks for its
+    /// name.
     Delete {
         /// Name, id or directory.
         run: String,

@@ -46,8 +46,8 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Runs a server that speaks KATO's HTTP API (of the newest generation or an older one, and what the
 /// 2025-10 generation has beyond it) over the engine.
 ///
-/// Any KATO client can be pointed at it. It says `listening on http://…` on standard output once it answers; logs go to
-/// standard error. Look at /docs with a browser, at /metrics/prometheus with Prometheus, and into
+/// Any KATO client can be pointed at it. It says `listening on` and its address on standard output once it answers;
+/// logs go to standard error. Look at /docs with a browser, at /metrics/prometheus with Prometheus, and into
 /// DIR/nodes/… with `kato inspect`.
 ///
 /// Ctrl-C, SIGTERM or SIGHUP stops it within 5 seconds: requests have 2 of them to be answered, and what was

@@ -115,8 +115,8 @@ pub(crate) struct Args {
     // The original's name of it.
     #[arg(long, value_name = "N", alias = "max-samples")]
     max_documents: Option<u64>,
-    /// Hold out this share of the documents, chosen by hash, for `kato evaluate`: 0.05 is every
-    /// twentieth.
+    /// Hold out this share of the documents, chosen by hash, for `kato evaluate`: 0.05 is about
+    /// every twentieth.
     #[arg(long, value_name = "SHARE", value_parser = share)]
     hold_out: Option<f64>,
     /// Decides which documents are held out.

@@ -33,7 +33,7 @@ pub(crate) fn page(plan: &Plan, time: &Scaling) -> String {
     page.command(&plan.command);
     page.heading("Time and money by machine");
     page.pictures([times(plan)].into_iter().chain(prices(plan)));
-    page.note("A dot is what is expected, a bar what holds in 90 of 100 cases.");
+    page.note("A dot is what is expected, a bar what is to hold in 90 of 100 cases.");
     if let Some(source) = plan.price_source() {
         page.note(&source);
     }
