@@ -86,7 +86,7 @@ pub struct CountsReport {
 /// Counts that are there and whole are kept. Where they are of a part of what the store holds and the rest is
 /// much less, that alone is counted and written beside them: going on with training costs what is new. Until the new ones are complete nobody sees them; what fails
 /// or is cancelled removes what it wrote, and what is cut off leaves files that the next removes. Memory:
-/// [`CountsOptions::sort_bytes`], and 4 bytes for each pattern of the largest node. Working files take about
+/// [`CountsOptions::sort_bytes`], and 4 bytes for each pattern of two neighbouring nodes. Working files take about
 /// as much room as the counts, twice that at most, and up to 25 bytes for each pattern of two levels.
 ///
 /// A store whose names are ambiguous, because several levels hold one, or none, is counted in memory, and so is

@@ -43,8 +43,8 @@ use crate::disk::{IndexFileError, StoreIndex, keep_deleted};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct BuildOptions {
-    /// Bytes of memory for sorting, beside which there are 4 bytes for each pattern of the largest
-    /// node. The less, the more often the patterns are read. Default 256 MiB.
+    /// Bytes of memory for sorting, beside which there are 4 bytes for each pattern of two neighbouring
+    /// nodes. The less, the more often the patterns are read. Default 256 MiB.
     pub sort_bytes: usize,
     /// Threads that collect and sort, beside one that writes. Default: as many as the system lets a
     /// program have.
