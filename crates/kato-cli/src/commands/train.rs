@@ -74,11 +74,11 @@ use crate::{notice, program};
 /// complete, and how it ended; total_time_seconds, tokens_per_sec, rate_samples_per_sec, stage_seconds, and
 /// starved_share, the part of the time that learning waited for documents; num_workers and distribution;
 /// disk_bytes; peak_memory_bytes of this process, and learning_peak_memory_bytes, as it was when all was
-/// learned; server, of a run into one; where they were asked for, profile, what bounds the run, recorded,
-/// the id in the history, and occurrences, as `kato index` tells them; forecast, where there was one and
-/// this session made the whole run: made_by, and value, low, high, error and covered of every quantity;
-/// index, where one was written, with patterns, bytes, seconds and peak_memory_bytes until then, and head,
-/// where its counts were. Progress goes to standard error.
+/// learned; server or mongodb, of a run into one; where they were asked for, profile, what bounds the run,
+/// recorded, the id in the history, and occurrences, as `kato index` tells them; forecast, where there was
+/// one and this session made the whole run: made_by, and value, low, high, error and covered of every
+/// quantity; index, where one was written, with patterns, bytes, seconds and peak_memory_bytes until then,
+/// and head, where its counts were. Progress goes to standard error.
 ///
 /// What was interrupted (exit code 130) is ready to be resumed. A stop takes 5 seconds at most: work
 /// that is not done by then, such as requests to a slow server, is left to --resume.
