@@ -30,8 +30,8 @@ pub struct TrainingOptions {
     /// learned is written at once, and one worker works at a time until there is less. Files that
     /// are mapped do not count where the system tells them apart. Default: none.
     pub memory_ceiling: Option<u64>,
-    /// Longest time between commits while documents arrive: a crash loses no more work than this.
-    /// Default 10 s.
+    /// Time after which what was learned goes into the next commit, while documents arrive: a crash loses
+    /// the work since the last one. Default 10 s.
     pub commit_interval: Duration,
     /// The policy for documents that cannot be learned and workers that die. Default: the run ends
     /// with the first such document.
