@@ -21,7 +21,7 @@ use kato_store::StoreError;
 ///
 /// Its text has the place, the reason and all causes, in one line but for lists of differences: it has no
 /// [`source`](Cause::source), and what the library concerned says is in its variant. What a store says is [`Store`](Self::Store),
-/// whichever library met it, with what that library was about.
+/// with what the library that met it was about.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
