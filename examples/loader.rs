@@ -68,7 +68,7 @@ fn read(arguments: &Arguments, out: &mut Output) -> anyhow::Result<()> {
         writeln!(out, "  {bad}")?;
     }
 
-    // Each machine reads its blocks (8 MiB, or a file that is smaller), and none is read twice.
+    // Each machine reads its blocks (8 MiB, or a file that cannot be cut), and none is read twice.
     for index in 0..2 {
         let mut shard = builder()
             .with_order(Order::Sequential)

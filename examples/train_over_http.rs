@@ -1,5 +1,5 @@
-//! Trains the nodes of a KATO server, one of ours or a stock one: every document counts once,
-//! whatever dies when.
+//! Trains the nodes of a KATO server, one of ours or a stock one: every document counts once, whatever
+//! dies when; into a stock one, or the run ends and says what it cannot tell.
 //!
 //! Run, beside `cargo run --release -p kato-examples --example serve --features server`:
 //! `cargo run --release -p kato-examples --example train_over_http --features client --

@@ -1,5 +1,5 @@
 //! The arguments of an example, by their places, and how it ends: 0 when done, also where nobody reads
-//! on; 1 after an error, told in one line; 2 after wrong arguments.
+//! on; 1 after an error, which is told; 2 after wrong arguments.
 
 use std::fmt;
 use std::io::{self, Write};

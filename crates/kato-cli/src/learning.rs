@@ -17,7 +17,8 @@ pub(crate) struct RecordingArgs {
     /// Record the document and token at which each pattern was first seen.
     #[arg(long)]
     provenance: bool,
-    /// Record a document's title, author and book index with its first pattern on every level.
+    /// Record metadata with a document's first pattern on every level, as the original does: title
+    /// (the document's id), author (`Unknown`) and book_idx (1).
     #[arg(long)]
     metadata: bool,
 }
@@ -55,10 +56,12 @@ pub(crate) struct LearningArgs {
     /// How a document is cut into sections: simple, article or book.
     #[arg(long, value_name = "KIND", default_value = "simple")]
     segmentation: Segmentation,
-    /// Let chunks reach across paragraphs; blank lines are text then, and nothing is too short.
+    /// Let chunks reach across paragraphs; blank lines are text then, and no paragraph is too
+    /// short.
     #[arg(long)]
     whole_document: bool,
-    /// Leave out what another trainer leaves out. By default every token of a document is learned.
+    /// Leave out what another trainer leaves out. By default every token of a document is learned,
+    /// unless it is the only one.
     #[arg(long, value_name = "TRAINER", value_enum)]
     like: Option<Like>,
     /// Leave out and count paragraphs shorter than this many characters. Default: 0, or what --like

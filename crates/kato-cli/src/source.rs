@@ -70,13 +70,15 @@ pub(crate) struct SourceArgs {
     /// Leave out and count records whose text is not longer than this many characters.
     #[arg(long, value_name = "N", default_value_t = 0)]
     min_chars: u64,
-    /// Read in a random order that this number decides. Default: in the order of the files.
+    /// Read in a random order that this number decides. Default: in the order of the files, except
+    /// where the command draws documents.
     #[arg(long, value_name = "SEED")]
     shuffle: Option<u64>,
     /// Pass over the corpus, from 0: every one has a random order of its own.
     #[arg(long, value_name = "N")]
     epoch: Option<u64>,
-    /// Text that is shuffled together; memory is about twice this. Default: 64MiB.
+    /// Text that is shuffled together; memory is about twice this. Default: 64MiB; where documents
+    /// are drawn, it may be less.
     #[arg(long, value_name = "SIZE")]
     window: Option<ByteSize>,
     /// Read one of N parts that together hold every record once: 0/N, 1/N, … up to N-1/N.
@@ -97,7 +99,8 @@ pub(crate) struct SourceArgs {
     /// What a mixture does when one of its sources ends.
     #[arg(long, value_name = "POLICY", value_enum, default_value_t = Exhausted::Continue)]
     when_exhausted: Exhausted,
-    /// What happens to a record that cannot be read. Default: fail.
+    /// What happens to a record that cannot be read. Default: fail; skip for `kato datasets stats`
+    /// and with `kato train --skip-errors`.
     #[arg(long, value_name = "POLICY", value_enum)]
     on_bad: Option<OnBad>,
     /// Threads that fetch and decode ahead; 0 reads without. Default: what suits the source.

@@ -130,8 +130,8 @@ impl Runs {
         self.show(name.as_str())
     }
 
-    /// Exports a run to a directory that does not exist yet; also while it is trained, as its last
-    /// commit left it.
+    /// Exports a run to a directory that does not exist yet; one in a directory also while it is trained, as
+    /// its last commit left it.
     ///
     /// # Errors
     ///

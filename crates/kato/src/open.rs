@@ -283,7 +283,7 @@ impl OpenOptions {
     }
 
     /// Opens the knowledge base in a directory for a [`TextHead`], and nothing else of it, unless KATO's
-    /// predictions are among the experts. Answers are those of `open(kb)?.head(options)`.
+    /// predictions are among the experts. Answers are those of `open(kb)?.head(options)`, unless weights are kept.
     ///
     /// Where `kato index` (or [`head::disk::build`](kato_head::disk::build)) has written the counts of what it
     /// holds, this takes milliseconds. Otherwise the patterns are counted; where that takes long, the counts

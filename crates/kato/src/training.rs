@@ -150,9 +150,9 @@ impl<'a> Training<'a> {
         }
     }
 
-    /// Adds a file, directory or glob to the corpus: plain text, JSON Lines or CSV, also
-    /// compressed; with the feature `parquet` also Parquet, with `remote` also `hf://`, `https://`
-    /// and object stores.
+    /// Adds a file, directory or glob to the corpus: plain text, JSON Lines, CSV or TSV; with the
+    /// feature `compression` also compressed, with `parquet` also Parquet, with `remote` also
+    /// `hf://`, `https://` and object stores.
     ///
     /// A text file is one document; [`with_corpus`](Self::with_corpus) can cut it into lines or
     /// paragraphs. To go on with a run, name the same sources in the same way.
@@ -255,7 +255,7 @@ impl<'a> Training<'a> {
         self
     }
 
-    /// Sets what changes no result: workers, memory, commits, what happens when a document cannot
+    /// Sets workers, memory and commits, which change no result, and what happens when a document cannot
     /// be learned; takes the place of an earlier [`with_stop`](Self::with_stop).
     pub fn with_options(mut self, options: TrainingOptions) -> Self {
         self.options = options;
@@ -296,8 +296,8 @@ impl<'a> Training<'a> {
         self.on_event(move |event| progress.show(&event))
     }
 
-    /// Trains as [`run`](Self::run) does, and opens what was learned: for reading where it lies in a directory
-    /// or a MongoDB; in memory, and in a store that may be written, it learns as well.
+    /// Trains as [`run`](Self::run) does, and opens what was learned: for reading where it lies in a directory;
+    /// in memory, in a MongoDB, and in a store that may be written, it learns as well.
     ///
     /// # Errors
     ///
@@ -325,11 +325,11 @@ impl<'a> Training<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::Settings`] and [`Error::Source`] before anything is written; [`Error::Train`] also
-    /// when the knowledge base was begun with other settings
+    /// [`Error::Settings`] before anything is written; [`Error::Source`] when the corpus cannot be
+    /// opened or read; [`Error::Train`] also when the knowledge base was begun with other settings
     /// ([`OtherConfiguration`](kato_scheduler::TrainError::OtherConfiguration)) or another corpus
-    /// ([`OtherCorpus`](kato_scheduler::TrainError::OtherCorpus)); [`Error::Store`]. What was
-    /// committed before is safe: call it again.
+    /// ([`OtherCorpus`](kato_scheduler::TrainError::OtherCorpus)); [`Error::Store`], [`Error::Run`].
+    /// What was committed before is safe: call it again.
     pub fn run(self) -> Result<TrainingReport, Error> {
         Ok(self.train()?.2)
     }

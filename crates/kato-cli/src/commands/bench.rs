@@ -24,11 +24,11 @@ use crate::repository::sources_or_own_text;
 /// Trains the same documents again and again, each time into a run of its own that is removed
 /// afterwards: for every backend and every number of workers, in turn, so that a slow moment of the
 /// machine meets all of them. The table has documents per second (median over the repetitions,
-/// smallest and largest), speed-up against one worker, and efficiency: speed-up by workers. More
-/// workers than cores cannot make a backend in this process faster.
+/// smallest and largest), speed-up against the first number of workers, and efficiency: speed-up by
+/// workers. More workers than cores cannot make a backend in this process faster.
 ///
-/// Every repetition's knowledge is compared with that of the first: the same learn calls and
-/// distinct patterns on every level, or it is an error.
+/// Every repetition's knowledge is compared with that of the first: the same learn calls on every
+/// level, and distinct patterns where the backend counts them, or it is an error.
 ///
 /// With --json the result is one JSON object on standard output: cores, documents, distribution, and
 /// rows, each with backend, workers, documents_per_sec, slowest, fastest, speed_up and efficiency (1

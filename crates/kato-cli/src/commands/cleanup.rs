@@ -27,8 +27,8 @@ use crate::output::{stdout, unless_reader_gone};
 /// First it shows what would go: for each node the patterns there are, those that are rare, the
 /// rare ones that are kept because of a reference, the others that go because of one, how many go
 /// and stay, and the learn calls that go with them. Then it asks. Where standard input is no
-/// terminal, it needs --yes. Nearly all patterns of real text are learned once: look before
-/// you leap, and keep a copy.
+/// terminal, it needs --yes. Most patterns of real text are learned once: look before you leap, and
+/// keep a copy.
 ///
 /// The position of the training stays: a run that is resumed afterwards goes on where it was, and
 /// counts what was forgotten and comes again from one.

@@ -37,12 +37,12 @@ use crate::writable::check_directory;
 /// Estimates what a run will store before it is started: learn calls, distinct patterns and bytes
 /// of every level, with intervals.
 ///
-/// Reads the corpus in random order for as long as --for says, and counts what it teaches by the
-/// rules of training. A corpus that is read to its end is counted, whatever its size, in bounded
-/// memory. Otherwise documents that were not read are inferred: learn calls by their text; distinct
-/// patterns from how many of the documents read hold each; bytes from what each store takes for a
-/// pattern. The intervals are to hold the truth in 90 of 100 cases (--confidence). A target that is too
-/// many times the sample is refused: look at more documents, or --force it.
+/// Reads the corpus for as long as --for says, in random order where it is not small, and counts
+/// what it teaches by the rules of training. A corpus that is read to its end is counted, whatever
+/// its size, in bounded memory. Otherwise documents that were not read are inferred: learn calls by
+/// their text; distinct patterns from how many of the documents read hold each; bytes from what
+/// each store takes for a pattern. The intervals are to hold the truth in 90 of 100 cases. A target
+/// that is too many times the sample is refused: look at more documents, or --force it.
 ///
 /// Time ends the reading at another document each time: give --max-documents for the same answer always.
 ///

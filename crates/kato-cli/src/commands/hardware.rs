@@ -32,7 +32,7 @@ use crate::writable::check_directory;
 /// they spread, what a hypervisor or a quota took meanwhile. What could not be measured is unknown,
 /// with the reason. Let nothing else run meanwhile.
 ///
-/// Writes a file that is removed again into --directory, and a database of its own, dropped again,
+/// Writes files that are removed again into --directory, and a database of its own, dropped again,
 /// into the MongoDB; teaches the KATO server nothing.
 ///
 /// With --json the result is one JSON object on standard output: the machine, benchmarks, rating,

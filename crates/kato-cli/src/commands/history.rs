@@ -24,11 +24,13 @@ use clap::Subcommand;
 /// record into it at once. A record is kept until it is removed, whatever becomes of what was
 /// learned.
 ///
-/// With --json every answer is one JSON object on standard output. list, compare: rows. show: run_id,
-/// recorded, settings, corpus, machine, estimate, outcome and notes. similar: similar, each with
-/// similarity and run. accuracy: seconds, disk_bytes and memory_bytes, each with runs, mean_percent, median_percent, bias_percent, intervals, covered and
-/// trend, or null; without_estimate, runs that had none; corrections of the next forecasts on this
-/// machine, each with made_by, backend, and factor, width and runs of every quantity. forecast: seconds with value, low and high.
+/// With --json every answer is one JSON object on standard output, but that of plot, which is the names of the files,
+/// and that of list --csv. list, compare: rows. show: run_id, recorded, settings, corpus, machine, estimate, outcome
+/// and notes. similar: similar, each with similarity and run. accuracy: seconds, disk_bytes and memory_bytes, each with
+/// runs, mean_percent, median_percent, bias_percent, intervals, covered and trend, or null; runs, how many were looked
+/// at; without_estimate, how many of them had none; corrections of the next forecasts on this machine, each with
+/// made_by, backend, and factor, width and runs of every quantity. forecast: seconds with value, low and high, learns,
+/// runs, learns_of and leave_one_out_percent. import: imported, and remove: removed, with ids.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]

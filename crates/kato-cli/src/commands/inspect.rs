@@ -35,15 +35,15 @@ const PLACES: usize = 10;
 /// its nodes, and their most frequent patterns as text. Reading works also while a training process
 /// writes, and shows its last commit; --import needs the knowledge base for itself.
 ///
-/// With --json every view is one JSON object on standard output. Overview: kb, complete, server_node (of a
-/// server's directory), commits, disk_bytes, bytes_per_pattern, corpus, tokenizer, tokenizer_problem,
-/// changed_settings, and nodes, each with node, chunk_size, totals, statistics and top. Histogram: nodes, each with node
-/// and statistics, which holds the histogram. Pattern: document, lessons, name, node, frequency, text,
-/// first_seen, metadata, emotives and events; a symbol of an event is a string, an object like this
-/// one, or {"unknown": name}. lessons, where the knowledge base keeps occurrences (else null), has count, how
-/// often its documents teach the pattern, places, as `kato trace` tells them, each with the pattern above, and
-/// problem, where they are not to be used. Export: node, exported, file. Import: node, imported, new_patterns,
-/// learns, and index, where one was written.
+/// With --json every view is one JSON object on standard output. Overview: kb, complete, salvaged (where a part was
+/// lost), server_node (of a server's directory), commits, disk_bytes, bytes_per_pattern, corpus, tokenizer,
+/// tokenizer_problem, changed_settings, and nodes, each with node, chunk_size, totals, statistics and top. Histogram:
+/// nodes, each with node and statistics, which holds the histogram. Pattern: document, lessons, name, node, frequency,
+/// text, first_seen, metadata, emotives and events; a symbol of an event is a string, an object like this one, or
+/// {"unknown": name}. lessons, where the knowledge base keeps occurrences (else null), has count, how often its
+/// documents teach the pattern, places, as `kato trace` tells them, each with the pattern above, and problem, where
+/// they are not to be used. Export into a file: node, exported, file; to standard output it is the patterns alone.
+/// Import: node, imported, new_patterns, learns, and index, where one was written.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -63,7 +63,7 @@ pub(crate) struct Args {
     /// begins with them.
     #[arg(long, value_name = "NAME", group = "mode")]
     pattern: Option<String>,
-    /// Pass over the first of these places.
+    /// With --pattern: pass over this many of the places, from the first on.
     // The parser asks for --pattern nowhere where another view forbids it.
     #[arg(long, value_name = "N", default_value_t = 0, requires = "pattern", conflicts_with_all = ["histogram", "export", "import"])]
     after: u64,

@@ -78,12 +78,13 @@ const MEMORY_A_WORKER: Interval = Interval {
 /// deleted afterwards. Its bytes follow those of the pilots. No other machine is recommended then,
 /// as it is the server that a run waits for.
 ///
-/// With --json the plan is one JSON object on standard output: forecast (made_by; seconds,
-/// disk_bytes, memory_bytes, and index_seconds and index_bytes of the index that the run leaves beside, and so
-/// with head and occurrences where they are asked for, each with value, low, high and what --history corrected
-/// it by), patterns, law, on_the_way, recommendation with
-/// options and changes, assumptions, command, made_for (settings and corpus of the run), pilots. --out writes
-/// the same to a file, with which `kato train --forecast` compares itself. Progress goes to standard error.
+/// With --json the plan is one JSON object on standard output: forecast (made_by; seconds, disk_bytes,
+/// memory_bytes, and index_seconds and index_bytes of the index that the run leaves beside, and so with head
+/// and occurrences where they are asked for, each with value, low, high and what --history corrected it by),
+/// patterns, law, on_the_way, recommendation with options and changes, assumptions, command, made_for
+/// (settings and corpus of the run), sources, target, extrapolation (how many times the largest pilot that
+/// is), pilots, and schema, the version of it. --out writes the same to a file, with which `kato train
+/// --forecast` compares itself. Progress goes to standard error.
 ///
 /// It is done (exit code 0) also where no machine does it.
 #[derive(Debug, clap::Args)]

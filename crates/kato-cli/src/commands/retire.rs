@@ -23,9 +23,9 @@ use crate::output::unless_reader_gone;
 /// Retires patterns: no prediction shows or counts them from now on, and nobody learns them again. They
 /// stay in the knowledge base with all that they taught, until `kato purge` removes it.
 ///
-/// A NAME is the SHA-1 of a pattern, with or without PTRN|. Without --node it is retired at the node that
-/// holds it. Servers and programs that have the knowledge base open see it when they open it again; while
-/// one writes to it, this command is refused.
+/// A NAME is the SHA-1 of a pattern, with or without PTRN|. Without --node it is retired at the lowest
+/// node that holds it. Servers and programs that have the knowledge base open see it when they open it
+/// again; while one writes to it, this command is refused.
 ///
 /// With --json the result is one JSON object on standard output: kb, applied, changed and unchanged, lists
 /// of node and name.
@@ -38,7 +38,8 @@ pub(crate) struct Args {
     /// Names of patterns.
     #[arg(value_name = "NAME", required = true, value_parser = pattern_name)]
     names: Vec<PatternName>,
-    /// Node of the patterns, such as node0; needed where no node holds them. Default: the one that does.
+    /// Node of the patterns, such as node0; needed where no node holds them. Default: the lowest that
+    /// does.
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
     /// Take it back: they may be predicted and learned again.

@@ -24,9 +24,9 @@ use crate::writable::check_file;
 ///
 /// A run is a knowledge base in the directory given by --in or one level deeper, or a file
 /// NAME.kato-run.json of a run whose nodes are on a KATO server; in a MongoDB, every run there. RUN
-/// is its name, its id or the beginning of one, or its directory. Reading works also while a run is
-/// trained, and shows its last commit; a change needs the run for itself, and is done as a whole or
-/// not at all, also when this program is killed.
+/// is its name, its directory, or its id or the beginning of that. Reading works also while a run
+/// is trained, and shows its last commit; a change needs the run for itself, as does an export out
+/// of a MongoDB, and is done as a whole or not at all, also when this program is killed.
 ///
 /// With --json every answer is one JSON object on standard output. list, discover: runs, an array
 /// of runs. show, record, rename, clone, import: a run, with manifest (its run.json), location,
@@ -75,8 +75,8 @@ enum Command {
         /// The new name: 1 to 32 letters, digits and underscores.
         name: RunName,
     },
-    /// Copy a run into one of its own, which can be trained on. Shares the files of what was
-    /// learned so far.
+    /// Copy a run into one of its own, which can be trained on. In a directory it shares the files
+    /// of what was learned so far.
     Clone {
         /// Name, id or directory.
         run: String,
@@ -101,7 +101,8 @@ enum Command {
         #[arg(long, value_name = "NAME")]
         name: Option<RunName>,
     },
-    /// Delete a run with all that it learned. Asks for its name.
+    /// Delete a run with all that it learned, of one on a server its files here alone. Asks for its
+    /// name.
     Delete {
         /// Name, id or directory.
         run: String,

@@ -27,8 +27,8 @@ use crate::writable::refuse_file;
 /// name patterns that are lost.
 ///
 /// With --json one object on standard output: kb, out, complete, commit (null where no manifest of it is
-/// whole), saved (segments, patterns, learns), lost (file, reason, and segments, patterns and learns that
-/// it held, null for a manifest), unnamed (segments that were saved though no manifest names them) and
+/// whole), saved (segments, patterns, learns), lost (file, reason, and held: segments, patterns and
+/// learns, null for a manifest), unnamed (segments that were saved though no manifest names them) and
 /// left_out.
 ///
 /// It is done (exit code 0) also where a part is lost.

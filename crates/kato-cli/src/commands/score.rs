@@ -26,7 +26,7 @@ use crate::text_file::{read_text, without_mark};
 ///
 /// Every token gets a probability from the tokens before it: exact counts of the n-grams inside the
 /// learned patterns of all levels, mixed with what the text itself said before. A file is one text;
-/// with --lines, every line is. The knowledge base is not changed, but for --keep-weights.
+/// with --lines, every line that is not blank is.
 ///
 /// With --json one object on standard output: tokens, bits, bits_per_token, perplexity, and texts,
 /// each with name, tokens (a count), bits, bits_per_token and perplexity, and with --tokens also

@@ -46,8 +46,8 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Runs a server that speaks KATO's HTTP API (of the newest generation or an older one, and what the
 /// 2025-10 generation has beyond it) over the engine.
 ///
-/// Any KATO client can be pointed at it. It says `listening on http://…` on standard output once it answers; logs go to
-/// standard error. Look at /docs with a browser, at /metrics/prometheus with Prometheus, and into
+/// Any KATO client can be pointed at it. It says `listening on` and its address on standard output once it answers;
+/// logs go to standard error. Look at /docs with a browser, at /metrics/prometheus with Prometheus, and into
 /// DIR/nodes/… with `kato inspect`.
 ///
 /// Ctrl-C, SIGTERM or SIGHUP stops it within 5 seconds: requests have 2 of them to be answered, and what was
@@ -196,7 +196,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["allow_origin", "allow_host"])]
     allow_all_origins: bool,
     /// Threads for the short requests of one node. Long requests of a node have half as many threads;
-    /// all nodes together have twice as many. Default: twice the cores, at least 4.
+    /// all nodes together have twice as many. Default: twice the cores, 4 at least.
     #[arg(long, value_name = "N|auto", value_parser = machine::parse_threads)]
     workers: Option<NonZeroUsize>,
     /// Seconds that a thread works for one prediction; then it is ended and answered with status

@@ -16,7 +16,7 @@ use crate::knowledge_base::DirectoryArgs;
 use crate::occurrences::{Asked, PlaceView};
 
 /// Says which documents a text comes from: its longest spans that the learned documents hold, how often each
-/// is there, and the document, row, token and pattern of its places.
+/// is there, and the document, token and pattern of its places.
 ///
 /// A span is a longest one if the documents hold it, and hold it nowhere with one token more of the text on
 /// either side. Counts are exact, and the places of a span are as many. A place names the pattern of the
@@ -25,9 +25,9 @@ use crate::occurrences::{Asked, PlaceView};
 /// a part by what follows them. `kato inspect --pattern` has all lessons of a pattern.
 ///
 /// With --json one object on standard output: tokens (how many the text has) and spans, each with start and
-/// end (by tokens), text, count and places; a place has document (number, from 0, and id: its source and row),
-/// token (number, from 0, among the document's learned tokens) and pattern (node, name, frequency, and token,
-/// where it begins; null where the place crosses the borders of all patterns).
+/// end (by tokens), text, count and places; a place has document (number, from 0, and id), token (number, from
+/// 0, among the document's learned tokens) and pattern (node, name, frequency, and token, where it begins;
+/// null where the place crosses the borders of all patterns).
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The text.

@@ -63,22 +63,22 @@ use crate::{notice, program};
 /// Trains a concept hierarchy from text into a knowledge base on the disk, the nodes of a KATO
 /// server, or a MongoDB.
 ///
-/// Reads plain text, JSON Lines, CSV and Parquet, also compressed with gzip or zstd, from disk, the
-/// Hugging Face Hub, web servers and object stores. A run can be stopped at any moment, by
-/// Ctrl-C or even kill -9, and goes on with the same command and --resume to the same result. Look
-/// into the knowledge base with `kato inspect`, also while it is being trained.
+/// Reads plain text, JSON Lines, CSV, TSV and Parquet, also compressed, from disk, the Hugging Face
+/// Hub, web servers and object stores. A run can be stopped at any moment, by Ctrl-C or even kill
+/// -9, and goes on with the same command and --resume to the same result. Look into the knowledge
+/// base with `kato inspect`, also while it is being trained.
 ///
 /// With --json one JSON object on standard output tells the result: samples_processed, samples_attempted,
 /// session_documents and held_out_documents; blank_records, short_records and ignored_files; errors,
 /// bad_records, failures, retries, stalls and worker_restarts; tokens, dropped and left_out_share; levels;
-/// complete, and how it ended; total_time_seconds, tokens_per_sec, rate_samples_per_sec, stage_seconds,
-/// and starved_share, the part of the time that learning waited for documents; num_workers and
-/// distribution; disk_bytes; peak_memory_bytes of this process, and learning_peak_memory_bytes, as it was
-/// when all was learned; server, of a run into one; where they were asked for, profile, what bounds the run,
+/// complete, and how it ended; total_time_seconds, tokens_per_sec, rate_samples_per_sec, stage_seconds, and
+/// starved_share, the part of the time that learning waited for documents; num_workers and distribution;
+/// disk_bytes; peak_memory_bytes of this process, and learning_peak_memory_bytes, as it was when all was
+/// learned; server or mongodb, of a run into one; where they were asked for, profile, what bounds the run,
 /// recorded, the id in the history, and occurrences, as `kato index` tells them; forecast, where there was
-/// one: made_by, and value, low, high, error and covered of every quantity; index, where one was written,
-/// with patterns, bytes, seconds and peak_memory_bytes until then, and head, where its counts were. Progress
-/// goes to standard error.
+/// one and this session made the whole run: made_by, and value, low, high, error and covered of every
+/// quantity; index, where one was written, with patterns, bytes, seconds and peak_memory_bytes until then,
+/// and head, where its counts were. Progress goes to standard error.
 ///
 /// What was interrupted (exit code 130) is ready to be resumed. A stop takes 5 seconds at most: work
 /// that is not done by then, such as requests to a slow server, is left to --resume.

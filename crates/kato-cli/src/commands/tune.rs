@@ -47,7 +47,8 @@ use crate::writable::check_file;
 /// the last round beside which no other is as good in everything that counts and better in something.
 ///
 /// With --json one JSON object on standard output: criteria, rule, ranking with levels, workers,
-/// memory, score, error, share, is_on_front and measures. Progress goes to standard error.
+/// memory, score, error, share, is_on_front and measures; text_bytes, held_out_documents, trials,
+/// resumed (those of --journal) and schema. Progress goes to standard error.
 ///
 /// With --journal the same command goes on where it was interrupted (exit code 130).
 #[derive(Debug, clap::Args)]

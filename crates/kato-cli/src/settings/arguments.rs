@@ -330,6 +330,7 @@ mod tests {
             ),
             ("kato analyze @run=r --kb=here", "run"),
             ("kato analyze @go-back --kb=mongodb://a --run=r", "go-back"),
+            ("kato purge @rewrite --kb=mongodb://a --run=r", "rewrite"),
             ("kato inspect @histogram --export=a.jsonl", "histogram"),
             ("kato inspect @after=3 --json", "after"),
             ("kato serve @data=here --in-memory", "data"),

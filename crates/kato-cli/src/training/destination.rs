@@ -93,8 +93,9 @@ pub(crate) struct DestinationArgs {
     /// such a run ends when an answer is lost.
     #[arg(long, alias = "onto-taught")]
     allow_existing_patterns: bool,
-    /// For kato: seconds between comparisons of a stock server's nodes with what they were taught,
-    /// beside those at the end, when the run is resumed and when the server has lost a session.
+    /// For kato: seconds, at least, between comparisons of a stock server's nodes with what they
+    /// were taught, beside those at the end, when the run is resumed and when the server has lost a
+    /// session.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     check_interval: Duration,
     /// For kato: compare every pattern of a stock server at the end, by one request each, instead

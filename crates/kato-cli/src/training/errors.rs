@@ -22,7 +22,7 @@ pub(crate) struct ErrorArgs {
     /// read by then is learned or listed first.
     #[arg(long, value_name = "N", requires = "skip_errors")]
     max_errors: Option<u64>,
-    /// End with exit code 3 when documents failed, although the run is done.
+    /// End with exit code 3 when documents or records failed, although the run is done.
     #[arg(long, requires = "skip_errors")]
     pub(crate) fail_on_errors: bool,
     /// Attempts at a document that takes a worker down, the first included.

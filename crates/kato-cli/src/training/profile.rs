@@ -51,7 +51,7 @@ pub(crate) struct ProfileArgs {
     #[arg(long, value_name = "SECONDS", default_value = "1", requires = "profile", value_parser = interval)]
     profile_interval: Duration,
     /// Put the verdict to the test: five seconds into the run, slow the stage that seems to bound
-    /// it by a third, off and on for a minute, and see whether the run follows.
+    /// it by 30 %, off and on for a minute, and see whether the run follows.
     #[arg(long, requires = "profile")]
     confirm: bool,
 }

@@ -75,7 +75,10 @@ fn place(matches: &ArgMatches) -> Option<Unused> {
         }
         Backend::Mongodb(_) => {
             let why = "it is for a directory, and a MongoDB has no commit before the newest one";
-            unless_absent(matches, "go_back", why)
+            unless_absent(matches, "go_back", why).or_else(|| {
+                let why = "it is for a directory, and a MongoDB has no segments";
+                unless_absent(matches, "rewrite", why)
+            })
         }
         Backend::Kato(_) => None,
     }

@@ -39,8 +39,8 @@ impl EmbeddedStore {
     /// Shows a visitor the patterns of all nodes, from the bottom up, in name order and each name
     /// once, and returns the digests of what was shown; `None` if the visitor broke off.
     ///
-    /// It sees the commits made before the call. Memory: 4 bytes for each pattern of two neighbouring
-    /// nodes and each child by name, and the texts of a node.
+    /// It sees the commits made before the call. Memory: 4 bytes for each pattern of two
+    /// neighbouring nodes and each child by name, and the texts of a node.
     ///
     /// # Errors
     ///
