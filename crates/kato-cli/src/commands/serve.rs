@@ -176,8 +176,8 @@ pub(crate) struct Args {
     /// Neither write indexes nor use those that there are: what a node learned is loaded into memory.
     #[arg(long, conflicts_with_all = ["in_memory", "index_after"])]
     no_indexes: bool,
-    /// Memory for the counts that /sessions/{id}/next answers from, and about as much beside them
-    /// while some are made; those that were not asked for longest make room.
+    /// Memory for the counts that /sessions/{id}/next answers from, and up to twice as much beside
+    /// them while some are made; those that were not asked for longest make room.
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     max_head_memory: ByteSize,
     /// Requests in flight at most; others are told to come back later.
