@@ -195,8 +195,8 @@ impl RemoteBackendBuilder {
         self
     }
 
-    /// Begins a run. The nodes are not taught yet, and their state is written with the first
-    /// commit.
+    /// Begins a run. The nodes are not taught yet, and their state is written with the first commit
+    /// at the latest.
     ///
     /// # Errors
     ///

@@ -105,8 +105,9 @@ impl Cluster {
         }
     }
 
-    /// Compares two generations pattern by pattern. Both must be merged; ranges that differ are
-    /// fetched into a directory in `scratch`, one at a time.
+    /// Compares two generations pattern by pattern. Both must be merged; of one range after the other
+    /// both slices are fetched into a directory in `scratch`, or read where they lie if the store is a
+    /// directory.
     ///
     /// # Errors
     ///
