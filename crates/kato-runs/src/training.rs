@@ -1,5 +1,4 @@
-//! A run in training: begun or gone on with where it lies, described in its manifest, indexed in the
-//! end.
+//! A run in training: begun or gone on with where it lies, and described in its manifest.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
