@@ -118,7 +118,7 @@ impl Cluster {
     }
 
     /// Makes the plan of a corpus and a learner, after finding out whether the store can keep it.
-    /// The same plan again is done before.
+    /// The same plan again is no error, and counts as done by this call.
     ///
     /// # Errors
     ///

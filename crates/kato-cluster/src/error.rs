@@ -12,7 +12,7 @@ use kato_store::StoreError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClusterError {
-    /// The object store did not do what it was asked to, after it was asked again.
+    /// The object store did not do what it was asked to, after it was asked again where that may help.
     #[error("failed to {action} {key} in the object store")]
     ObjectStore {
         /// The operation that was tried, such as "read".

@@ -30,7 +30,7 @@ pub struct ClusterStatus {
     pub tasks: u32,
     /// Tasks that are done.
     pub tasks_done: u32,
-    /// The first tasks that are not, in words such as `3..7`.
+    /// The first tasks that are not, in words such as `3 to 7`.
     pub tasks_open: Vec<String>,
     /// Merges of the plan: levels times ranges.
     pub merges: u64,

@@ -150,7 +150,8 @@ impl MongoStoreBuilder {
     }
 
     /// Makes a run of knowledge bases that exist already, such as a KATO wrote: each node by its
-    /// name and the name of its database. Nothing of them is changed until the first commit.
+    /// name and the name of its database. Indexes and collections that they lack are made; nothing
+    /// that they hold is changed until the first commit.
     ///
     /// # Errors
     ///

@@ -29,9 +29,9 @@ pub struct TimelinePoint {
     pub core_busy: Vec<f64>,
     /// Seconds for which the cgroup was held back by its quota.
     pub throttled_seconds: Option<f64>,
-    /// Bytes that the process read from disks.
+    /// Bytes that the process and its descendants read from disks.
     pub disk_read_bytes: Option<u64>,
-    /// Bytes that the process wrote to disks.
+    /// Bytes that the process and its descendants wrote to disks.
     pub disk_written_bytes: Option<u64>,
     /// Bytes read from the watched device by anybody.
     pub device_read_bytes: Option<u64>,

@@ -33,7 +33,8 @@ pub struct ResourceSnapshot {
 pub struct MemorySnapshot {
     /// Resident set of the process.
     pub process_rss: Option<u64>,
-    /// Resident sets of the process and its descendants; shared pages count once for each process.
+    /// Resident sets of the process and its descendants, as far as these can be read; shared pages
+    /// count once for each process.
     pub tree_rss: Option<u64>,
     /// Physical memory in use on the machine: total less available.
     pub system_used: Option<u64>,
@@ -70,7 +71,7 @@ impl MemorySnapshot {
 pub struct CpuSnapshot {
     /// Of the process, in user and kernel mode.
     pub process_seconds: Option<f64>,
-    /// Of the descendants that live.
+    /// Of the descendants that live, as far as they can be read.
     pub children_seconds: Option<f64>,
     /// Number of cores that the process may use: the lesser of its affinity and its cgroup's
     /// quota.

@@ -1,4 +1,4 @@
-//! Decides what bounds a run: two judges, and what they conclude.
+//! Decides what bounds a run: the judge, and what it concludes.
 
 mod advice;
 mod attribution;

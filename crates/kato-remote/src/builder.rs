@@ -195,13 +195,13 @@ impl RemoteBackendBuilder {
         self
     }
 
-    /// Begins a run. The nodes are not taught yet, and their state is written with the first
-    /// commit.
+    /// Begins a run. The nodes are not taught yet, and their state is written with the first commit
+    /// at the latest.
     ///
     /// # Errors
     ///
-    /// [`RemoteError::State`] when there is a run of this name or another process trains it,
-    /// [`RemoteError::Unreachable`] when the server does not answer, [`RemoteError::TaughtBefore`]
+    /// [`RemoteError::State`] when there is a run of this name, [`RemoteError::Locked`] when another
+    /// process trains it, [`RemoteError::Unreachable`] when the server does not answer, [`RemoteError::TaughtBefore`]
     /// when its nodes know something, [`RemoteError::Teach`] when the client cannot be made,
     /// [`RemoteError::Provenance`] when the learner records where patterns were first seen, which
     /// no server keeps.
@@ -307,9 +307,9 @@ impl RemoteBackendBuilder {
     ///
     /// # Errors
     ///
-    /// [`RemoteError::State`] when there is no such run, its files cannot be read, or another
-    /// process trains it, [`RemoteError::OtherRun`] when the state is that of another run; else as
-    /// [`create`](Self::create).
+    /// [`RemoteError::State`] when there is no such run, or its files cannot be read,
+    /// [`RemoteError::Locked`] when another process trains it, [`RemoteError::OtherRun`] when the
+    /// state is that of another run; else as [`create`](Self::create).
     pub fn open(self, learner: &HierarchicalConceptLearner) -> Result<RemoteBackend, RemoteError> {
         let file = StateFile::open(&self.state)?;
         let found = file.read()?;

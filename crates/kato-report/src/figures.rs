@@ -57,7 +57,8 @@ fn scaled(value: f64, units: &[&str]) -> String {
     format!("{} {unit}", three_digits(scaled))
 }
 
-/// Returns three significant digits, without zeros at the end.
+/// Returns a value with all digits in front of the point, and behind it as many of two as make three
+/// in all, without zeros at the end.
 #[must_use]
 pub fn three_digits(value: f64) -> String {
     // The limits are where rounding adds a digit: 9.995 becomes 10.0 and 99.95 becomes 100.

@@ -16,7 +16,7 @@ pub struct HeatMap {
     pub rows: (String, Vec<String>),
     /// The values of each row; `None` where there is none.
     pub values: Vec<Vec<Option<f64>>>,
-    /// What has no shade and the full one; `None` for the least and the greatest value.
+    /// The values of the weakest and of the strongest shade; `None` for the least and the greatest.
     pub range: Option<(f64, f64)>,
     /// How values are written.
     pub format: fn(f64) -> String,

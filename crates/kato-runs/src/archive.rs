@@ -113,8 +113,8 @@ impl Archive {
     /// # Errors
     ///
     /// [`RunsError::Unsuitable`] when the store holds something or was made for another run;
-    /// [`RunsError::Damaged`], [`RunsError::Exchange`] and [`RunsError::Store`] when a file or the
-    /// store fails, and then the store is cleared again.
+    /// [`RunsError::Damaged`], [`RunsError::Exchange`], [`RunsError::Io`] and [`RunsError::Store`]
+    /// when a file or the store fails, and then the store is cleared again.
     pub fn import_into(&self, store: &dyn PatternStore) -> Result<(), RunsError> {
         read::import_into(self, store)
     }

@@ -17,6 +17,7 @@ use crate::disk::{Disk, parent_of};
 use crate::facts::run_name_like;
 use crate::lock::{KNOWLEDGE_BASE_LOCK, Lock, is_held};
 use crate::manifest::{BackendKind, RunBackend, RunOrigin};
+use crate::manifest_file::STATE_SUFFIX;
 use crate::{
     Archive, ManifestFile, Run, RunFacts, RunId, RunLocation, RunManifest, RunPlace, RunsError,
     state_file,
@@ -283,8 +284,9 @@ fn created(dir: &Path) -> Option<std::time::SystemTime> {
         .find_map(|path| fs::metadata(path).and_then(|file| file.modified()).ok())
 }
 
-/// Returns a name for a run, after its directory or file.
+/// Returns a name for a run, after its directory or state file; of a directory the one that training
+/// gives it.
 fn name_of(path: &Path) -> RunName {
     let file = path.file_name().unwrap_or_default().to_string_lossy();
-    run_name_like(file.split('.').next().unwrap_or_default())
+    run_name_like(file.strip_suffix(STATE_SUFFIX).unwrap_or(&file))
 }

@@ -10,7 +10,7 @@ use kato_scheduler::TrainError;
 use kato_store::{ExchangeError, StoreError};
 
 /// The reason why an operation on runs was not done. Unless the message says otherwise, everything
-/// is as it was.
+/// is as it was, but where a deletion has begun.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunsError {

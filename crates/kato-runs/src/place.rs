@@ -10,9 +10,10 @@ use crate::{Archive, Run, RunManifest, RunsError};
 /// A place that holds runs, such as a directory or a server of databases.
 ///
 /// Every operation is done as a whole or not at all, also when the process dies: what it leaves
-/// then is never taken for a run, and is cleared away by the next operation. Operations that change
-/// a run hold the lock that its trainers hold. [`Runs`](crate::Runs) resolves names and refuses
-/// those that are taken before it asks a place.
+/// then is not listed as a run, and is cleared away by a later operation. A place that cannot
+/// delete a run at once lists it until it is deleted again. Nobody can train a run while it is
+/// renamed, cloned or deleted. [`Runs`](crate::Runs) resolves names and refuses those that are
+/// taken before it asks a place.
 pub trait RunPlace: fmt::Debug + Send + Sync {
     /// Lists all runs, ordered by name and id. A run that cannot be read is one with a
     /// [`problem`](Run::problem).

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 /// Characters of an id at most.
 const MAX_LENGTH: usize = 64;
 
-/// The id of a run: the time at which it began and 64 random bits, as in
-/// `20261121T180231Z-3f9c2ab41d7e0c55`. It is never shortened; a unique beginning is enough to ask
-/// for a run.
+/// The id of a run: the time at which it was given and 64 random bits, as in
+/// `20261121T180231Z-3f9c2ab41d7e0c55`; of a run that has none of its own, `unrecorded-` and a
+/// digest of its place. It is never shortened; a unique beginning is enough to ask for a run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RunId(String);

@@ -130,12 +130,13 @@ impl Runs {
         self.show(name.as_str())
     }
 
-    /// Exports a run to a directory that does not exist yet; one in a directory also while it is trained, as
-    /// its last commit left it.
+    /// Exports a run to a directory that does not exist yet, as its last commit left it; in a
+    /// directory also while it is trained.
     ///
     /// # Errors
     ///
-    /// [`RunsError::Unsupported`] for a run on a server, and those of [`Archive::export`].
+    /// [`RunsError::Unsupported`] for a run on a server, [`RunsError::InUse`] for one in a MongoDB
+    /// that is trained, and those of [`Archive::export`].
     pub fn export(&self, wanted: &str, out: impl AsRef<Path>) -> Result<Archive, RunsError> {
         self.place.export(&self.show(wanted)?, out.as_ref())
     }
@@ -159,7 +160,8 @@ impl Runs {
     }
 
     /// Deletes a run with all that it learned, and returns what it was. Of a run on a server only
-    /// its files here are deleted: the nodes stay as they are.
+    /// its position and manifest here are deleted: the nodes stay as they are. A deletion in a
+    /// MongoDB that was cut off is finished by deleting again.
     ///
     /// # Errors
     ///

@@ -1,5 +1,4 @@
-//! A run in training: begun or gone on with where it lies, described in its manifest, indexed in the
-//! end.
+//! A run in training: begun or gone on with where it lies, and described in its manifest.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -53,8 +52,9 @@ pub enum LoaderStart<'a> {
     },
 }
 
-/// A run in training, wherever it lies: each leaves the same manifest, the same list of what was
-/// skipped and the same position to go on from.
+/// A run in training, wherever it lies. In a directory, on a server and in a MongoDB it leaves the
+/// same manifest, the same list of what was skipped and the same position to go on from; a store that
+/// the caller gives keeps the position alone.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -117,7 +117,7 @@ impl TrainingRun {
     /// Begins a run or opens it, with the loader at its position, which `loader_at` makes.
     ///
     /// The corpus of a new run is opened first, so that a source that is not there leaves nothing
-    /// behind. A directory whose newest commit is damaged goes back to the one before if the corpus is
+    /// behind; but for nodes that are first taught what another run has learned. A directory whose newest commit is damaged goes back to the one before if the corpus is
     /// at hand to learn again what is lost.
     ///
     /// # Errors

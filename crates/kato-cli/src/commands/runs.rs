@@ -24,9 +24,10 @@ use crate::writable::check_file;
 ///
 /// A run is a knowledge base in the directory given by --in or one level deeper, or a file
 /// NAME.kato-run.json of a run whose nodes are on a KATO server; in a MongoDB, every run there. RUN
-/// is its name, its directory, or its id or the beginning of that. Reading works also while a run
-/// is trained, and shows its last commit; a change needs the run for itself, as does an export out
-/// of a MongoDB, and is done as a whole or not at all, also when this program is killed.
+/// is its name, its id or the beginning of one, or its directory. Reading works also while a run is
+/// trained, and shows its last commit; a change needs the run for itself, as an export from a
+/// MongoDB does, and is done as a whole or not at all, also when this program is killed. A deletion
+/// in a MongoDB that was killed is finished by deleting again.
 ///
 /// With --json every answer is one JSON object on standard output. list, discover: runs, an array
 /// of runs. show, record, rename, clone, import: a run, with manifest (its run.json), location,

@@ -1,5 +1,7 @@
 //! A plan that grows: generations with real processes.
 
+use std::fs;
+
 use crate::place::Place;
 
 /// Learns, merges, seals and publishes the last generation.
@@ -34,6 +36,10 @@ fn a_plan_that_is_extended_ends_in_what_one_machine_learns_of_both() {
         (&planned["done"], &planned["generation"]),
         (&"now".into(), &1.into())
     );
+    assert_eq!(place.answer(extend)["done"], "before");
+    // As an extension that was cut off leaves it: nothing is done with it, and the same again mends it.
+    fs::remove_file(place.path("plan/generations/0001/plan-digest.json")).unwrap();
+    assert!(place.fails("cluster status", 1).contains("cut off"));
     assert_eq!(place.answer(extend)["done"], "before");
     // Readers have the published one until the next is; whoever works, works on the next.
     assert_eq!(

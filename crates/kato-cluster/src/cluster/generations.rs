@@ -105,8 +105,9 @@ impl Cluster {
         }
     }
 
-    /// Compares two generations pattern by pattern. Both must be merged; ranges that differ are
-    /// fetched into a directory in `scratch`, one at a time.
+    /// Compares two generations pattern by pattern. Both must be merged; of one range after the other
+    /// both slices are fetched into a directory in `scratch`, or read where they lie if the store is a
+    /// directory.
     ///
     /// # Errors
     ///
@@ -255,9 +256,13 @@ impl Cluster {
         }
     }
 
-    /// Reads the plan of the last generation, for those who make it, perhaps again: its witness may be
-    /// missing.
-    pub(super) async fn last_made(&self) -> Result<Plan, ClusterError> {
+    /// Reads the plan of the last generation, for those who make it, perhaps again: making it may have
+    /// been cut off, which [`read_plan`](Self::read_plan) takes for damage.
+    ///
+    /// # Errors
+    ///
+    /// [`ClusterError::NotPlanned`], [`ClusterError::Damaged`].
+    pub async fn last_made(&self) -> Result<Plan, ClusterError> {
         let mut last = self.find_unwitnessed_plan(0).await?;
         while let Some(plan) = &last {
             match self

@@ -20,7 +20,7 @@ impl Cluster {
     /// found sealed.
     ///
     /// The merges of the range must be done, of all levels; ranges need nothing of each other. They
-    /// are fetched into a directory in `scratch`, with a share of the documents.
+    /// are fetched into a directory in `scratch`, or read where they lie if the store is a directory.
     ///
     /// # Errors
     ///

@@ -72,6 +72,15 @@ impl Copying {
         Ok(Some(note.databases))
     }
 
+    /// Returns the databases that a copy fills, or left half filled; none where no copy is noted.
+    pub(crate) async fn noted_databases(
+        server: &Arc<Server>,
+        database: &str,
+    ) -> Result<Vec<String>, StoreError> {
+        let note = Self::note(server, database).await?;
+        Ok(note.map(|note| note.databases).unwrap_or_default())
+    }
+
     /// Notes that a copy is being made, behind clearing away what an interrupted one left.
     async fn begin(
         server: &Arc<Server>,

@@ -110,7 +110,7 @@ impl MongoRuns {
     }
 
     /// Returns the knowledge bases that belong to no run of ours: databases whose names end in
-    /// `_kato`.
+    /// `_kato`, but for those that a copy fills or left half filled.
     ///
     /// # Errors
     ///
@@ -123,7 +123,13 @@ impl MongoRuns {
                 nodes.any(|node| node.database == *database)
             };
             let mut databases = server.database_names().await?;
-            databases.retain(|name| name.ends_with(NODE_SUFFIX) && !is_ours(name));
+            let mut half_copied = Vec::new();
+            for database in databases.iter().filter(|name| name.ends_with(RUN_SUFFIX)) {
+                half_copied.extend(Copying::noted_databases(&server, database).await?);
+            }
+            databases.retain(|name| {
+                name.ends_with(NODE_SUFFIX) && !is_ours(name) && !half_copied.contains(name)
+            });
             databases.sort_unstable();
             let mut found: Vec<DiscoveredRun> = Vec::new();
             for database in databases {

@@ -93,9 +93,17 @@ fn what_an_interrupted_copy_left_is_cleared_away_and_what_another_left_is_not() 
         Err(StoreError::NotAKnowledgeBase { .. })
     ));
     assert_eq!(raw.all(&node, "patterns_kb").len(), 1);
+    let is_discovered = || {
+        let found = runs.discover().unwrap();
+        let mut nodes = found.iter().flat_map(|run| &run.nodes);
+        nodes.any(|(_, database)| *database == node)
+    };
+    assert!(is_discovered());
 
     let note = doc! {"_id": "copying", "owner": gone(), "databases": [&node]};
     raw.insert(&format!("{copy}_kato_rs"), "run", vec![note.clone()]);
+    // Else its name would count as taken, and nobody could copy there again.
+    assert!(!is_discovered());
     runs.copy(&run, &copy).unwrap();
     assert!(raw.all(&node, "patterns_kb").is_empty());
 

@@ -7,8 +7,8 @@ use crate::snapshot::{
     CpuSnapshot, DiskSnapshot, MemorySnapshot, NetworkSnapshot, ResourceSnapshot,
 };
 
-/// A source that reads through `sysinfo`: no pressure, no threads, no control groups and no
-/// devices.
+/// A source that reads through `sysinfo`: memory, processor time and disk bytes of the process,
+/// memory and network bytes of the machine.
 #[derive(Debug)]
 pub struct PortableSource {
     pid: Option<Pid>,

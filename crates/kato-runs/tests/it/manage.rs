@@ -74,6 +74,13 @@ fn two_runs_of_one_name_are_told_apart_by_place_and_id() {
 }
 
 #[test]
+fn a_run_without_a_manifest_has_the_name_that_training_gives_its_directory() {
+    let place = Place::new();
+    place.by_hand("wiki.v1", &["a"]);
+    assert_eq!(names(&place.runs()), ["wiki_v1"]);
+}
+
+#[test]
 fn a_discovered_run_is_recorded_once() {
     let place = Place::new();
     place.by_hand("one", &["a"]);

@@ -147,12 +147,12 @@ pub(super) async fn extend_plan(cluster: &Cluster, args: &ExtendArgs) -> Result<
             "an extension is read behind the corpus of the plan, and not mixed into it"
         );
     }
-    // Also where only the corpus of the plan is fetched.
+    // Also where only the corpus of the plan is fetched. The plan may be the one that is made again here.
     let fetcher = match sources.fetcher() {
         Some(fetcher) => Some(fetcher.clone()),
         None => args
             .source
-            .fetcher_for(cluster.read_plan().await?.corpus())?,
+            .fetcher_for(cluster.last_made().await?.corpus())?,
     };
     let added: Vec<Source> = sources.sources().to_vec();
     let add = move |builder: StreamingDatasetLoaderBuilder| {
