@@ -56,7 +56,8 @@ const NODES: &str = "nodes";
 ///   id](kato_model::naming::processor_id) does not keep share one, too, as in KATO.
 /// * **Idempotency keys** make a request that is repeated act once. They are scoped by the
 ///   knowledge base, so a client whose session has ended can repeat the request from a new one.
-///   Only requests that succeeded are remembered.
+///   Only requests that succeeded are remembered: a sequence that fails on its way keeps what it taught
+///   before, and teaches it again when it is repeated.
 ///
 /// Call [`maintain`](Self::maintain) about every second, and [`close`](Self::close) in the end.
 ///

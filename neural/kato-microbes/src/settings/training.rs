@@ -180,7 +180,7 @@ pub struct MicrobesTrainingOptions {
     pub workers: usize,
     /// Batches that each of them keeps ready; 2 by default.
     pub prefetch: usize,
-    /// Steps between checkpoints inside an epoch, 0, the default, for none; one is written after every
+    /// Steps between checkpoints inside an epoch, 0, the default, for none; one is taken after every
     /// epoch.
     pub save_steps: u64,
 }

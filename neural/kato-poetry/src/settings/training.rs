@@ -92,7 +92,7 @@ pub struct PoetryTrainingOptions {
     pub precision: Precision,
     /// Seed of the first weights, of the order of batches and of all draws; 42 by default.
     pub seed: u64,
-    /// Steps between checkpoints inside an epoch, 500 by default, 0 for none; one is written after every
+    /// Steps between checkpoints inside an epoch, 500 by default, 0 for none; one is taken after every
     /// epoch.
     pub save_steps: u64,
     /// When checkpoints are written.
