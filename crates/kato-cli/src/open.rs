@@ -53,7 +53,7 @@ pub(crate) fn index_first(store: &EmbeddedStore, max_memory: Option<usize>) {
     if let Err(error) = indexing::keep(store, IndexPolicy::Auto, &options) {
         let error = told(&error.into());
         say(format_args!(
-            "without an index, all of it is loaded: {error}"
+            "what no index holds is loaded: {error}"
         ));
     }
 }

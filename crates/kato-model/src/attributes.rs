@@ -61,8 +61,8 @@ pub struct Attributes {
 impl Attributes {
     /// Adds what another learn call of the same pattern attached.
     ///
-    /// Commutative and associative under one set of limits, but for the last bits of the affinity
-    /// (see [`add_emotives`]).
+    /// Commutative and associative under one set of limits, but for the affinity, whose sums
+    /// are rounded (see [`add_emotives`]).
     pub fn merge(&mut self, other: Self, limits: &AttributeLimits) {
         self.extra_frequency = self.extra_frequency.saturating_add(other.extra_frequency);
         // The name fixes the events, so all lengths that are present agree.

@@ -47,7 +47,8 @@ pub fn mean_emotives<'a>(maps: impl IntoIterator<Item = &'a EmotiveMap>) -> Emot
 ///
 /// Sums of finite values stay finite: one that leaves the range of numbers stops at its largest or
 /// smallest. A value that is not finite shows in the sum, so that stores can refuse it. The order
-/// of adding shows in the last bits, as it does in all sums of floating-point numbers.
+/// of adding shows in how they are rounded, as it does in all sums of floating-point numbers, and in whether
+/// they stop.
 ///
 /// # Examples
 ///

@@ -24,8 +24,8 @@ use crate::{PatternVisitor, StoreError, StoredPattern, Tombstones};
 ///   holds exactly its last commit.
 /// * What was staged and never committed is gone after a crash, and harmless before.
 /// * Counts saturate at `u64::MAX`, which only imported frequencies can reach, and sums of affinity
-///   at the largest numbers. The last bits of an affinity may depend on the order in which its
-///   parts were added; nothing else does.
+///   at the largest numbers. How an affinity was rounded, and whether it stopped there, may
+///   depend on the order in which its parts were added; nothing else does.
 ///
 /// `kato_store::conformance` holds the tests that every implementation passes.
 ///

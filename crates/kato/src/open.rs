@@ -94,8 +94,8 @@ pub struct OpenOptions {
     /// Reaction to a newest commit that is damaged. Default: refuse.
     pub damage_policy: DamagePolicy,
     /// Whether an index that is missing is written first. Default: where much would have to be loaded
-    /// without it. Where it cannot be written, as in a directory that is read-only, all is loaded, unless
-    /// it is required.
+    /// without it. Where it cannot be written, as in a directory that is read-only, what no index holds is
+    /// loaded, unless it is required.
     pub index: IndexPolicy,
     /// Threads that one question may take; questions at a time share them. Default: one a core.
     pub threads: Option<NonZeroUsize>,
@@ -213,7 +213,7 @@ impl OpenOptions {
     /// It is asked over its [index](kato_prediction::disk), which training leaves and which is written first
     /// where it is missing and much would have to be loaded ([`index`](Self::index)): opening takes
     /// milliseconds, and little is read but what is asked for. What was learned after the index was written is
-    /// loaded into memory; where none can be written, all of it is.
+    /// loaded into memory; where there is none and none can be written, all of it is.
     ///
     /// A knowledge base that is damaged is refused: what it would answer without the lost part is not
     /// what was learned. [`damage_policy`](Self::damage_policy) allows the commit before. Damage that loses
