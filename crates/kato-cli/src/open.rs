@@ -52,9 +52,7 @@ pub(crate) fn index_first(store: &EmbeddedStore, max_memory: Option<usize>) {
     let options = kato::index_build_options(max_memory);
     if let Err(error) = indexing::keep(store, IndexPolicy::Auto, &options) {
         let error = told(&error.into());
-        say(format_args!(
-            "what no index holds is loaded: {error}"
-        ));
+        say(format_args!("what no index holds is loaded: {error}"));
     }
 }
 

@@ -423,7 +423,10 @@ impl OpenOptions {
             Access::Read => EmbeddedStore::open_read_only_with(dir, self.damage_policy),
             Access::Write => {
                 let options = EmbeddedOptions::default().with_damage_policy(self.damage_policy);
-                EmbeddedStore::open_with(dir, options)
+                let store = EmbeddedStore::open_with(dir, options)?;
+                // What is learned from here on is little beside what the index is of.
+                kato_prediction::disk::spare(&store);
+                Ok(store)
             }
         }
     }

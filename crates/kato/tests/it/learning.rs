@@ -4,10 +4,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
+use kato::index::BuildOptions;
 use kato::learner::TextDocument;
 use kato::prelude::*;
 use kato::store::KnowledgeBase;
-use kato::{GenerationOptions, OpenOptions};
+use kato::{GenerationOptions, IndexPolicy, OpenOptions};
 use tempfile::TempDir;
 
 use super::{corpus, knowledge, training};
@@ -169,6 +170,27 @@ fn no_commit_falls_between_the_levels_of_a_document() {
     let learned = 40 * n_documents.into_inner();
     assert!(learned > 40, "something is learned between the commits");
     assert_eq!(store.totals(2).unwrap().learns, learned);
+}
+
+#[test]
+fn what_is_learned_behind_an_index_leaves_it_of_use() {
+    let place = tempfile::tempdir().unwrap();
+    let (kb, source) = (place.path().join("kb"), corpus(&place));
+    training(&kb, &source).run().unwrap();
+    let build = BuildOptions::default();
+    let keep = |store: &EmbeddedStore| kato::index::keep(store, IndexPolicy::Require, &build);
+    keep(&EmbeddedStore::open(&kb).unwrap()).unwrap();
+    let hierarchy = OpenOptions::new().for_writing().open(&kb).unwrap();
+    // More commits than segments may lie side by side: they are merged, and with them what is not spared.
+    for number in 0..200 {
+        hierarchy
+            .learn(format!("{number} birds sat on a wall").as_str())
+            .unwrap();
+        hierarchy.commit().unwrap();
+    }
+    drop(hierarchy);
+    let store = EmbeddedStore::open_read_only(&kb).unwrap();
+    assert!(kato::index::find(&store).index.is_some());
 }
 
 #[test]
