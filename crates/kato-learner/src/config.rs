@@ -80,7 +80,8 @@ pub enum TailPolicy {
     /// It becomes a symbol of the level above, unchanged. Alone on the highest level it is dropped and counted.
     Promote,
     /// It stays for the next document of the same call, as in the original's multi-book corpora.
-    /// Patterns then depend on the order of documents, so parallel training refuses it.
+    /// Behind the last document of a call it is dropped, and not counted. Patterns then depend on
+    /// the order of documents, so training refuses it.
     Carry,
 }
 
@@ -100,8 +101,8 @@ pub struct Recording {
 ///
 /// Two runs of equal settings and tokenizer learn equal patterns from equal documents.
 ///
-/// By default every token of a document is learned. The original leaves out what is short and what
-/// is long: [`like_kato_lm`](Self::like_kato_lm) does as it does.
+/// By default every token of a document of at least two is learned. The original leaves out what is
+/// short and what is long: [`like_kato_lm`](Self::like_kato_lm) does as it does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LearnerConfig {
     /// The levels, from the bottom up.
@@ -140,8 +141,8 @@ impl LearnerConfig {
     }
 
     /// Creates the settings of the original trainer, kato-lm: paragraphs of fewer than 10 characters
-    /// are left out, and so is what a paragraph has beyond 2,048 tokens, and a paragraph of one or
-    /// two tokens.
+    /// are left out, and so are paragraphs of one or two tokens, and what a paragraph has beyond 2,048
+    /// tokens.
     ///
     /// ```
     /// use kato_learner::{ChunkRule, HierarchicalNode, LearnerConfig};

@@ -1,4 +1,4 @@
-//! Counts of what is not learned: nothing is dropped silently.
+//! Counts of what is not learned.
 
 use serde::{Deserialize, Serialize};
 
