@@ -88,7 +88,7 @@ pub enum TrainError {
     /// More documents and records failed than the policy allows.
     #[error("documents and records that failed: {failures}, and {most} may")]
     TooManyFailures {
-        /// Documents that failed in this session.
+        /// Documents and records that failed in this session.
         failures: u64,
         /// The limit.
         most: u64,

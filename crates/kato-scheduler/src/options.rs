@@ -9,7 +9,7 @@ use kato_probe::Probe;
 use crate::failure::FailurePolicy;
 use crate::{StopSignal, WorkDistribution, Workers};
 
-/// The settings of a run. None of them changes what is learned, only how fast and how safely.
+/// The settings of a run. None of them changes what a document teaches, only how fast and how safely.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TrainingOptions {
@@ -23,15 +23,15 @@ pub struct TrainingOptions {
     /// Memory for what was learned and is not written yet, with its texts, in bytes, over all
     /// workers. Default 256 MiB. The process needs about twice this, and some 100 MB for tokenizer
     /// tables and buffers; beside it about six times the text of large documents, those of an
-    /// eighth of this and more. Of these only so many are learned at a time as have half of this
-    /// together, or one.
+    /// eighth of this (4 MiB at least) and more. Once those at hand have more than half of this
+    /// together, one is learned at a time.
     pub memory_budget: usize,
     /// Memory that the process has for itself, in bytes, above which the run slows down: what is
     /// learned is written at once, and one worker works at a time until there is less. Files that
     /// are mapped do not count where the system tells them apart. Default: none.
     pub memory_ceiling: Option<u64>,
-    /// Longest time between commits while documents arrive: a crash loses no more work than this.
-    /// Default 10 s.
+    /// Time between commits, about: one is begun with the documents that are read next after it. A
+    /// crash loses the work since the last commit. Default 10 s.
     pub commit_interval: Duration,
     /// The policy for documents that cannot be learned and workers that die. Default: the run ends
     /// with the first such document.

@@ -133,7 +133,8 @@ pub(crate) struct Args {
     /// fifths of the memory that the control group allows, if it has a limit.
     #[arg(long, value_name = "SIZE", value_parser = crate::byte_size::memory)]
     memory_ceiling: Option<ByteSize>,
-    /// Seconds between commits at most: a crash costs no more work than this.
+    /// Seconds between commits, about: one is begun with the documents that are read next. A crash
+    /// costs the work since the last commit.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     commit_interval: Duration,
     /// Print one JSON object with the result to standard output.
