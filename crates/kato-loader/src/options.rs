@@ -34,9 +34,9 @@ pub(crate) const EXTENT_BYTES: u64 = 8 << 20;
 /// | `.tsv`, `.tab` | [`Format::Tsv`] |
 /// | `.parquet`, `.pq` | [`Format::Parquet`], with the feature `parquet` |
 ///
-/// What has another extension or none is known by its first bytes, if it is JSON Lines, Parquet or
-/// text that looks like nothing else. A file that looks like another format than its name is
-/// refused, and so is what cannot be told: nothing is read as prose by guess.
+/// What has another extension or none is known by its first bytes, if it is JSON Lines or Parquet, and
+/// is plain text if it looks like nothing else. A file that looks like another format than its name is
+/// refused, and so is a table without a name that says so, where its first line or its tabs tell it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
