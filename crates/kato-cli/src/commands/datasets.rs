@@ -41,8 +41,7 @@ pub(crate) struct Args {
 enum Command {
     /// The datasets that have a key, with the time that learning each takes.
     List(ListArgs),
-    /// What a source consists of: files, sizes, validators, revision, rows, time; nothing is read
-    /// but footers.
+    /// What a source consists of: files, sizes, validators, revision, rows, time; no document is read.
     Info(InfoArgs),
     /// The first documents of a source.
     Head(HeadArgs),
