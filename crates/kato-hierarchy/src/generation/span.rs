@@ -126,8 +126,8 @@ pub struct Generation {
     pub tokens: Vec<String>,
     /// Their text.
     pub text: String,
-    /// The text of prompt and answer. Blank lines between paragraphs are learned by no level, so
-    /// they are not in it.
+    /// The text of prompt and answer. Where chunks end with their paragraph, blank lines are learned
+    /// by no level, so they are not in it.
     pub whole_text: String,
     /// The steps.
     pub spans: Vec<GeneratedSpan>,
