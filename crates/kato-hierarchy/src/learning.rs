@@ -73,9 +73,9 @@ impl Hierarchy {
     ///
     /// # Errors
     ///
-    /// [`HierarchyError::Learn`] when the text cannot be tokenized, [`HierarchyError::Engine`] when the
-    /// knowledge base is open for reading only or a node is full; nothing was learned then, unless
-    /// [a node is full](kato_engine::Engine::teach_together).
+    /// [`HierarchyError::Learn`] when the text cannot be learned, [`HierarchyError::Engine`] when the
+    /// knowledge base is open for reading only, a pattern is retired or a node is full; nothing was
+    /// learned then, unless [a node is full](kato_engine::Engine::teach_together).
     pub fn learn<'a>(
         &self,
         document: impl Into<TextDocument<'a>>,
