@@ -177,7 +177,13 @@ pub(crate) fn leaves_out(config: &LearnerConfig) -> Vec<String> {
                 counted(min_tokens, "token")
             ));
         }
-        TextMode::Segments { .. } => left_out.push("pieces of one token".to_owned()),
+        TextMode::Segments { delimiter } => {
+            left_out.push("pieces of one token".to_owned());
+            let whole = [Delimiter::Sentence, Delimiter::Word, Delimiter::Paragraph];
+            if !whole.contains(&delimiter) {
+                left_out.push("paragraphs of fewer words than a piece has".to_owned());
+            }
+        }
         TextMode::Chunks { .. } | TextMode::Sentences { .. } => {}
     }
     left_out

@@ -223,7 +223,7 @@ impl TextHead {
     ///
     /// # Errors
     ///
-    /// [`HierarchyError::Tokenize`].
+    /// As [`next`](Self::next).
     pub fn fit(&mut self, text: &str) -> Result<usize, HierarchyError> {
         let mut weights = std::mem::take(&mut self.weights);
         let tokens = self.score_with(text, &mut weights);
@@ -295,7 +295,9 @@ impl TextHead {
     ///
     /// # Errors
     ///
-    /// [`HierarchyError::Tokenize`].
+    /// [`HierarchyError::Tokenize`]; [`HierarchyError::Engine`] when KATO's predictions are asked and the
+    /// node cannot be read; [`HierarchyError::Head`] when counts on the disk are damaged and cannot be
+    /// made anew.
     pub fn next<'a>(
         &self,
         prompt: impl Into<Prompt<'a>>,
@@ -353,7 +355,7 @@ impl TextHead {
     ///
     /// # Errors
     ///
-    /// [`HierarchyError::Tokenize`], [`HierarchyError::Head`].
+    /// As [`next`](Self::next), and [`HierarchyError::Head`] when the store cannot be read.
     pub fn explain<'a>(
         &self,
         prompt: impl Into<Prompt<'a>>,

@@ -15,7 +15,8 @@ pub const ORIGINAL_MIN_CHUNK: usize = 3;
 ///
 /// The rule decides pattern names: two training runs agree only when they use the same rule, so it
 /// belongs into every run's configuration. The default is [`Joined`](Self::Joined) with the
-/// original's minimum, 3 tokens: it names what it learns as the original does, and loses nothing.
+/// original's minimum, 3 tokens: it cuts as the original does where no run is too short, and loses
+/// nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "rule", rename_all = "snake_case")]
 pub enum ChunkRule {
@@ -33,7 +34,7 @@ pub enum ChunkRule {
     },
     /// As [`Original`](Self::Original), and a run shorter than `min_chunk` is not dropped: it is put
     /// in front of the next run of its document, or behind the one before where it is the last. A
-    /// document that is shorter as a whole is one chunk.
+    /// document that is shorter as a whole is one chunk, of which one token is no pattern.
     Joined {
         /// Fewest tokens that a remainder needs to be a chunk of its own, and a run to stand alone.
         min_chunk: usize,

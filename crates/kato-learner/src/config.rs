@@ -80,7 +80,8 @@ pub enum TailPolicy {
     /// It becomes a symbol of the level above, unchanged. Alone on the highest level it is dropped and counted.
     Promote,
     /// It stays for the next document of the same call, as in the original's multi-book corpora.
-    /// Patterns then depend on the order of documents, so parallel training refuses it.
+    /// Behind the last document of a call it is dropped, and not counted. Patterns then depend on
+    /// the order of documents, so training refuses it.
     Carry,
 }
 
@@ -140,8 +141,8 @@ impl LearnerConfig {
     }
 
     /// Creates the settings of the original trainer, kato-lm: paragraphs of fewer than 10 characters
-    /// are left out, and so is what a paragraph has beyond 2,048 tokens, and a paragraph of one or
-    /// two tokens.
+    /// are left out, and so are paragraphs of one or two tokens, and what a paragraph has beyond 2,048
+    /// tokens.
     ///
     /// ```
     /// use kato_learner::{ChunkRule, HierarchicalNode, LearnerConfig};

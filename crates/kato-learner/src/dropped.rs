@@ -1,4 +1,4 @@
-//! Counts of what is not learned: nothing is dropped silently.
+//! Counts of what is not learned.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ pub struct Dropped {
     pub heading_chars: u64,
     /// Tokens over a paragraph's limit.
     pub tokens_over_limit: u64,
-    /// Tokens of runs too short for a chunk.
+    /// Tokens of runs too short for a chunk, and of those with fewer words than an n-gram has.
     pub short_run_tokens: u64,
     /// Sentences with fewer tokens than the minimum.
     pub short_sentences: u64,

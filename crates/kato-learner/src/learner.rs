@@ -85,8 +85,8 @@ pub struct LearnScratch {
 
 impl LearnScratch {
     /// Returns the plan of the latest document. One that was [learned](HierarchicalConceptLearner::learn)
-    /// and has more than a MiB of text is learned in blocks: of its plan only what it sums up is
-    /// left, and no calls.
+    /// and has a MiB of text or more is learned in blocks: of its plan only what it sums up is left,
+    /// and no calls.
     #[must_use]
     pub fn plan(&self) -> &DocumentPlan {
         &self.plan
@@ -200,13 +200,14 @@ impl HierarchicalConceptLearner {
     ///
     /// The document is a call of its own, so nothing reaches from one document into the next.
     ///
-    /// Memory beside the text: of a document of more than a MiB four bytes for each token, and four
-    /// for each pattern of the lowest level, given back while it is counted; what a passage takes to
+    /// Memory beside the text: of a document of a MiB or more four bytes for each token, and four for
+    /// each pattern of the lowest level, given back while it is counted; what a passage takes to
     /// tokenize; and what is learned, which is the batch's.
     ///
     /// # Errors
     ///
-    /// When the text cannot be tokenized; then the batch is as before.
+    /// [`LearnError::Tokenize`], [`LearnError::UnknownToken`] and [`LearnError::TooLong`]; then the
+    /// batch is as before.
     pub fn learn<'a>(
         &self,
         document: impl Into<TextDocument<'a>>,
@@ -231,7 +232,7 @@ impl HierarchicalConceptLearner {
     ///
     /// # Errors
     ///
-    /// When a text cannot be tokenized; `planned` has seen the documents before it.
+    /// As [`learn`](Self::learn); `planned` has seen the documents before it.
     pub fn plan_together<'a>(
         &self,
         documents: impl IntoIterator<Item = TextDocument<'a>>,
@@ -250,7 +251,7 @@ impl HierarchicalConceptLearner {
     ///
     /// # Errors
     ///
-    /// When the text cannot be tokenized.
+    /// As [`learn`](Self::learn).
     pub fn plan<'s>(
         &self,
         document: &TextDocument<'_>,

@@ -6,11 +6,12 @@
 //! ([`DocumentPlan`], a list of [`PlannedCall`]s by level) or counts them into a batch for any
 //! store.
 //!
-//! The rules name what they learn as the original does and leave nothing out by default; each can be set: [`TextMode`], [`Segmentation`],
-//! [`ChunkSpan`], [`ChunkRule`], [`TokenLimit`], [`TailPolicy`]; together they are a
-//! [`LearnerConfig`], with the tokenizer [`LearningRules`]. What a rule leaves out is counted in [`Dropped`]. The rules can also be used
-//! alone: [`chunk_lengths`], [`name_chunks`], [`sentence_ranges`], [`Segmentation::sections`],
-//! [`Paragraphs`], [`Delimiter::segments`].
+//! The rules can each be set: [`TextMode`], [`Segmentation`], [`ChunkSpan`], [`ChunkRule`],
+//! [`TokenLimit`], [`TailPolicy`]; together they are a [`LearnerConfig`], with the tokenizer
+//! [`LearningRules`]. [`LearnerConfig::like_kato_lm`] has those of the original. What a rule leaves
+//! out is counted in [`Dropped`]. The rules can also be used alone: [`chunk_lengths`],
+//! [`name_chunks`], [`sentence_ranges`], [`Segmentation::sections`], [`Paragraphs`],
+//! [`Delimiter::segments`].
 //!
 //! [`PlannedCall`]: plan::PlannedCall
 //! [`TextMode`]: config::TextMode

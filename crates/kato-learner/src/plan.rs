@@ -50,8 +50,7 @@ pub(crate) struct NodePlan {
 pub enum Child {
     /// The pattern of this learn call of the level below, counted from 0.
     Below(u32),
-    /// A pattern that the level below did not learn from this document: carried from an earlier
-    /// document, or promoted from further down.
+    /// A pattern that was carried from an earlier document, or promoted from further down.
     Foreign(PatternName),
     /// The empty symbol, which the original passes up for a chunk of one name.
     Empty,

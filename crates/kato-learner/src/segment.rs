@@ -1,8 +1,8 @@
 //! Cuts a document into sections, paragraphs, sentences and delimited segments, as slices of its
 //! own text.
 //!
-//! Nothing here copies text or learns anything; every step reports what it leaves out, so that the
-//! caller can count it.
+//! Nothing here learns anything, and only n-grams over line breaks or repeated blanks are copied.
+//! What is left out for its length is reported, so that the caller can count it.
 
 mod delimiter;
 mod heading;

@@ -155,7 +155,8 @@ pub enum LoadError {
         last: Box<BadRecord>,
     },
     /// Reading was ended, as the caller had asked for with
-    /// [`with_interrupt`](crate::StreamingDatasetLoaderBuilder::with_interrupt).
+    /// [`with_interrupt`](crate::StreamingDatasetLoaderBuilder::with_interrupt) or an
+    /// [`interrupter`](crate::StreamingDatasetLoader::interrupter).
     #[error("reading was interrupted")]
     Interrupted,
     /// The stream has already ended with an error.

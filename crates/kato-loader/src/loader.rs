@@ -23,7 +23,7 @@ use crate::workers::Workers;
 /// Room beyond a batch's target, in bytes, so that the last document seldom moves the others.
 const BATCH_SLACK_BYTES: usize = 64 << 10;
 
-/// Reads the documents of a corpus, one after the other, in constant memory.
+/// Reads the documents of a corpus, one after the other, in bounded memory.
 ///
 /// It has three forms: an iterator of [`Document`]s; [`next_batch`](Self::next_batch), which packs
 /// many small documents into one allocation for a worker thread; and
@@ -96,7 +96,7 @@ impl StreamingDatasetLoader {
     }
 
     /// Returns the next documents, until their texts reach `target_bytes`, or `None` at the end of
-    /// the corpus.
+    /// the corpus or at a limit.
     ///
     /// Shape: at least one document; the texts are shorter than `target_bytes` without the last
     /// document. A target of 256 KiB to 1 MiB keeps worker threads busy, such as
@@ -126,8 +126,8 @@ impl StreamingDatasetLoader {
         self.fill(target_bytes, |batch| batch.text_bytes() >= target_bytes)
     }
 
-    /// Returns the next `n_documents` documents, fewer only at the end of the corpus or before an
-    /// error.
+    /// Returns the next `n_documents` documents, fewer only at the end of the corpus, at a limit or
+    /// before an error.
     ///
     /// Where batches end depends on nothing but where they began.
     ///

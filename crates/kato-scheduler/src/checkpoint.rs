@@ -136,8 +136,9 @@ impl Checkpoint {
 ///
 /// # Errors
 ///
-/// [`TrainError::Checkpoint`] when the position cannot be read, [`TrainError::OtherCorpus`] when
-/// the builder names another corpus, [`TrainError::Load`] when the corpus cannot be opened.
+/// [`TrainError::Checkpoint`] and [`TrainError::Salvaged`] as [`Checkpoint::from_json`],
+/// [`TrainError::OtherCorpus`] when the builder names another corpus, [`TrainError::Load`] when the
+/// corpus cannot be opened.
 pub fn loader_at_checkpoint(
     builder: StreamingDatasetLoaderBuilder,
     checkpoint: &Value,
@@ -179,10 +180,10 @@ pub fn loader_at_position(
 ///
 /// # Errors
 ///
-/// [`TrainError::NotExtendable`] where the corpus has no end to go on from, was not read to it, is not at
-/// hand, or holds one of the files already; [`TrainError::OtherCorpus`] for other options;
-/// [`TrainError::Checkpoint`] when the position cannot be read, [`TrainError::Load`] when the corpus cannot
-/// be opened.
+/// [`TrainError::NotExtendable`] where the corpus has no end to go on from, was not read to it, has
+/// changed, or holds one of the files already; [`TrainError::OtherCorpus`] for other options;
+/// [`TrainError::Checkpoint`] and [`TrainError::Salvaged`] as [`Checkpoint::from_json`];
+/// [`TrainError::Load`] when a file of either corpus cannot be opened.
 pub fn loader_behind(
     builder: StreamingDatasetLoaderBuilder,
     checkpoint: &Value,

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 /// A policy for documents that cannot be learned and for workers that die.
 ///
 /// A document over which a worker dies (a panic in a tokenizer, for example) is tried again by
-/// another one; so is everything that the dead worker had not staged. A document that has failed
-/// [`attempts`](Self::attempts) times is recorded, and the rest goes on.
+/// another one; so is everything that the dead worker had not staged. Of a document that has failed
+/// [`attempts`](Self::attempts) times [`on_failure`](Self::on_failure) says what becomes. Where a
+/// backend [cannot repeat](crate::Backend::can_repeat) what it was taught, nothing is tried again.
 ///
 /// ```
 /// use kato_scheduler::failure::{FailurePolicy, OnFailure};

@@ -111,7 +111,7 @@ pub type WorkError = Box<dyn Error + Send + Sync>;
 ///
 /// # Errors
 ///
-/// A [`TrainError`]: of another corpus or position, of reading, [`TrainError::Refused`] for a document
+/// A [`TrainError`]: of another corpus, position or split, of reading, [`TrainError::Refused`] for a document
 /// that nothing can be made of, [`TrainError::Backend`] for a commit that failed.
 pub fn work_parallel<W: OwnWork>(
     loader: &mut StreamingDatasetLoader,

@@ -35,8 +35,8 @@ use crate::{Checkpoint, TrainError, TrainingOptions};
 ///
 /// # Errors
 ///
-/// Every [`TrainError`]. What was committed before is safe; build the loader at the checkpoint's
-/// cursor and call again.
+/// A [`TrainError`]. What was committed before is safe; build the loader at the checkpoint's cursor
+/// and call again.
 ///
 /// ```
 /// use kato_learner::HierarchicalConceptLearner;

@@ -63,7 +63,7 @@ impl TextHead {
     ///
     /// # Errors
     ///
-    /// [`HierarchyError::Tokenize`].
+    /// As [`next`](Self::next).
     pub fn score(&self, text: &str) -> Result<TextScore, HierarchyError> {
         self.score_with(text, &mut self.weights.clone())
     }

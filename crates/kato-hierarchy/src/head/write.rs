@@ -183,8 +183,8 @@ impl TextHead {
     ///
     /// # Errors
     ///
-    /// [`HierarchyError::Option`], [`HierarchyError::Tokenize`], and [`HierarchyError::Head`] when
-    /// patterns cannot be named.
+    /// [`HierarchyError::Option`], as [`next`](Self::next), and [`HierarchyError::Head`] when patterns
+    /// cannot be named.
     pub fn write<'a>(
         &self,
         prompt: impl Into<Prompt<'a>>,

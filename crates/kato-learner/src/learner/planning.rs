@@ -166,13 +166,21 @@ impl HierarchicalConceptLearner {
                 self.push_pieces(run, kept.into_iter(), plan, names)
             }
             TextMode::Segments { delimiter } => {
+                let mut is_cut = false;
                 for segment in delimiter.segments(text) {
+                    is_cut = true;
                     // Each segment is tokenized by itself, so its first token has no blank before
                     // it. A segment of one token is no pattern and is counted as dropped in
                     // `push_ranges`.
                     let run = self.tokenize(&segment, offset, plan)?;
                     let whole = 0..plan.tokens.len() - run;
                     self.push_pieces(run, std::iter::once(whole), plan, names)?;
+                }
+                if !is_cut && !text.trim().is_empty() {
+                    // Fewer words than an n-gram has.
+                    let run = self.tokenize(text, offset, plan)?;
+                    plan.dropped.short_run_tokens += (plan.tokens.len() - run) as u64;
+                    plan.tokens.truncate(run);
                 }
                 Ok(())
             }

@@ -253,6 +253,12 @@ fn sentences_and_segments_are_patterns_of_their_own() {
         .unwrap();
     let plan = learner.plan(&"one two three".into(), &mut scratch).unwrap();
     assert_eq!(plan.calls(0).len(), 2);
+    assert_eq!(plan.dropped().short_run_tokens, 0);
+    let plan = learner
+        .plan(&"one two\n\nalone".into(), &mut scratch)
+        .unwrap();
+    assert_eq!(plan.calls(0).len(), 1);
+    assert!(plan.dropped().short_run_tokens > 0);
 }
 
 #[test]
