@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures kato-libtorch and the same models in PyTorch's Python, in turn on one GPU, in at most four
+# Measures kato-libtorch and the same models in PyTorch's Python, in turn on one GPU, in some four
 # minutes: a table, and every figure as a line of JSON in $OUT/gpu.jsonl. Without a GPU it says so.
 #
 # gpu/measure.sh [SECONDS of each configuration]
@@ -10,7 +10,7 @@ set -uo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 seconds="${1:-1}"
 out="${OUT:-.}"
-# Sections that begin later than this are left out, so that the whole keeps its four minutes.
+# What would begin later than this is left out, so that the whole takes some four minutes.
 deadline_s=185
 
 python="${KATO_TORCH_PYTHON:-/opt/torch/.venv/bin/python}"

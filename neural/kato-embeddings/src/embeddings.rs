@@ -17,7 +17,7 @@ use crate::words::Words;
 ///
 /// Elements are `f32`, or `f64` when opened [with doubles](EmbeddingsBuilder::with_doubles). Shared
 /// between threads by reference. When opened from a cache, the vectors stay in the mapped file:
-/// only what is looked at takes memory. Should somebody write to that file, searches fail, and the vectors
+/// only what is looked at takes memory. Should somebody write to that file, searches that notice it fail, and the vectors
 /// themselves, which are borrowed from it, are what was written.
 ///
 /// # Examples

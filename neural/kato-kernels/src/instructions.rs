@@ -79,8 +79,8 @@ impl InstructionSet {
 
 /// Instructions that this processor was seen to have.
 ///
-/// The choice decides speed alone: every set gives the same bits, in f32 and in bf16, but for values below 1.2e-38 in
-/// bf16, which AVX-512-BF16 takes for zero.
+/// The choice decides speed alone: the sets give the same bits, in f32 and in bf16, but for values below 1.2e-38 in
+/// bf16, which AVX-512-BF16 takes for zero. NEON is untested.
 ///
 /// ```
 /// use kato_kernels::{InstructionSet, Instructions};

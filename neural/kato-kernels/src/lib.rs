@@ -11,8 +11,8 @@
 //!
 //! A micro-kernel adds up to 8 rows of the left factor of a product times 32 columns of the right one to
 //! tiles of sums that stay in registers. Both are read where they lie, in rows or across them; only
-//! weights are packed, into panels of 32 columns. Every sum runs over its terms in one order, one
-//! rounding a step, whatever the instructions. Transformer blocks run one sequence at a time,
+//! weights are packed, into panels of 32 columns. Every sum runs over its terms in one order, whatever the
+//! instructions. Transformer blocks run one sequence at a time,
 //! whose rows stay in the cache, and compute forward again on the way back. A recurrent batch is
 //! divided into units of up to 16 sequences, a function of its size and lengths alone, which run
 //! through all steps apart from one another, up to four as one task; gradients of weights are sums over the units, in

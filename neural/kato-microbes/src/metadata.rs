@@ -44,8 +44,8 @@ pub struct MetadataColumn {
 
 /// A table of metadata: a row a sample.
 ///
-/// The first column has the samples' names, under `sample_id`, `#SampleID`, `sample-id` or another of
-/// the names that QIIME 2 knows. Lines that begin with `#` behind the header are comments, but for
+/// The first column has the samples' names, under `sample_id`, `#SampleID`, `sample-id`, `sample_name`,
+/// `id` or the like, in any case. Lines that begin with `#` behind the header are comments, but for
 /// `#q2:types`, which declares columns `numeric` or `categorical`. A cell is missing that is empty or
 /// `NA`, `N/A`, `NaN`, `null`, `missing`, `not applicable`, `not collected`, `not provided`,
 /// `restricted access`, in any case.

@@ -65,7 +65,7 @@ pub struct TokenReport {
     pub n_sequences: usize,
     /// Sequences that were cut to the longest allowed.
     pub n_cut: usize,
-    /// Sequences with a letter that stands for several nucleotides.
+    /// Sequences with a letter that stands for several nucleotides, in the part that is read.
     pub n_ambiguous: usize,
     /// Such letters, each of which became [`MASK`].
     pub n_ambiguous_letters: usize,

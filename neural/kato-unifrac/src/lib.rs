@@ -6,8 +6,8 @@
 //!
 //! - What goes in: [`Table`], [`Tree`], [`newick`]; [`check()`] says what does not fit,
 //!   [`MatchOptions`] what is done about it.
-//! - What is computed: [`Community::distances`], [`Community::distances_of`],
-//!   [`Community::faith_pd`], each with a [`Metric`] and [`ComputeOptions`].
+//! - What is computed, with [`ComputeOptions`]: [`Community::distances`] and
+//!   [`Community::distances_of`] of a [`Metric`], and [`Community::faith_pd`].
 //! - What comes out: [`DistanceMatrix`], which is read back as well, and [`DistanceRows`].
 //! - Beside it: [`rarefy()`].
 

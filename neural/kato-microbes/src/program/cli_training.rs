@@ -91,7 +91,7 @@ pub(crate) struct PretrainArguments {
     /// Distance that is computed: `unweighted` or `normalized`
     #[arg(long, value_name = "METRIC", value_enum, default_value_t = MetricName::Unweighted)]
     pub(crate) metric: MetricName,
-    /// Distances that were computed before: `.npy`, `.h5` or `.tsv`, at most 1
+    /// Distances that were computed before, at most 1: `.npy`, `.h5`, `.tsv`, `.txt` or `.csv`
     #[arg(long, value_name = "FILE", conflicts_with = "tree")]
     pub(crate) distances: Option<PathBuf>,
     #[command(flatten)]
@@ -110,7 +110,7 @@ pub(crate) struct TrainArguments {
     /// Column of the metadata that the model is told beside the sequences; more than one by repeating it
     #[arg(long, value_name = "COLUMN")]
     pub(crate) categorical: Vec<String>,
-    /// Run of `pretrain` whose model this one begins as
+    /// Run of `pretrain` whose model this one begins as, with the shape that it has
     #[arg(long, value_name = "RUN")]
     pub(crate) pretrained: Option<PathBuf>,
     /// Leaves the pre-trained part as it is

@@ -52,7 +52,7 @@ pub enum Fusion {
     Perceiver,
 }
 
-/// The shape of the model. The defaults are those of the original.
+/// The shape of the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -76,7 +76,7 @@ pub struct MicroformerOptions {
     /// Whether a sequence's abundance is told to the model; it is by default. Unweighted distances do
     /// not depend on it, most targets do.
     pub abundance: bool,
-    /// Sequences that go through the first stack at a time; 256 by default. Changes memory alone.
+    /// Sequences that go through the first stack at a time; 256 by default. It decides how much memory is taken.
     pub chunk: usize,
     /// What makes the prediction.
     pub head: HeadKind,

@@ -155,7 +155,7 @@ pub struct MicrobesTrainingOptions {
     /// default. It changes no bit.
     pub processes: bool,
     /// Seconds without a word after which a replica that is a process counts as stopped, and ends the training; 600 by
-    /// default. The first one is waited for without a limit.
+    /// default. The first one is waited for up to a year.
     pub silence_s: u64,
     /// Whether replicas divide the weights of blocks, with their gradients, and the optimiser's state, each keeping its
     /// share alone; they do not by default.

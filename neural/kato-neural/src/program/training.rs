@@ -20,8 +20,9 @@ Exit codes:
     0  done
     1  error: mend what it names
     2  wrong usage
-    5  no room on the disk
-    6  conflict: there is a run already, or another process trains it
+    4  the system did not answer in time: do the same again later
+    5  no room on the disk, or in the memory that may be used
+    6  conflict: there is a run already, another process trains it, or it is of another version or model
   130  interrupted by Ctrl-C or SIGTERM; `{program} resume` goes on"
     )
 }

@@ -19,7 +19,7 @@ pub enum DecoderKind {
     Attention,
 }
 
-/// The shape of the autoencoder. The defaults are those of the original at full size.
+/// The shape of the autoencoder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
