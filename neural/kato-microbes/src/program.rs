@@ -31,8 +31,13 @@ pub(crate) fn main() -> ExitCode {
 
 /// Runs a command, on as many threads as were asked for.
 fn run(cli: Cli) -> Result<Ended, CommandFailure> {
-    let stop = listen()?;
     let command = cli.command;
+    // A replica heeds the process that it follows, which a terminal's Ctrl-C asks to save as well.
+    let is_training = matches!(
+        command,
+        Command::Pretrain(_) | Command::Train(_) | Command::Resume(_) | Command::Follow(_)
+    );
+    let stop = listen(is_training)?;
     let work = move || {
         match command {
             Command::Check(arguments) => check::check(&arguments)?,

@@ -25,8 +25,8 @@ pub(crate) fn main() -> ExitCode {
 
 /// Runs a command, on as many threads as were asked for.
 fn run(cli: Cli) -> Result<Ended, CommandFailure> {
-    let stop = listen()?;
     let command = cli.command;
+    let stop = listen(matches!(command, Command::Train(_) | Command::Resume(_)))?;
     let work = move || match command {
         Command::Train(arguments) => train::train(&arguments, &stop),
         Command::Resume(arguments) => train::resume(&arguments, &stop),

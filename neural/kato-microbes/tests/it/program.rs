@@ -1,9 +1,12 @@
 //! The program `kato-microbes`, as a user runs it.
 
 use std::error::Error;
+use std::fs::OpenOptions;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::Instant;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use kato_random::SplitMix64;
 use kato_test_needs::ends_within;
@@ -535,5 +538,28 @@ fn killed_at_any_moment_a_run_goes_on_with_the_same_bits() -> Done {
     }
     assert!(next("2").status()?.success());
     assert_eq!(history("killed")?, expected);
+    Ok(())
+}
+
+#[cfg(unix)]
+#[test]
+fn the_first_signal_ends_a_command_that_does_not_train() -> Done {
+    let folder = tempfile::tempdir()?;
+    let at = folder.path();
+    std::fs::write(at.join("t.tsv"), "#OTU ID\ts1\nOTU_1\t3\n")?;
+    // Who reads it waits for what nobody writes.
+    let tree = at.join("t.nwk");
+    assert!(Command::new("mkfifo").arg(&tree).status()?.success());
+    let check = ["check", "t.tsv", "--tree", "t.nwk"];
+    let mut child = program(at, &check).spawn()?;
+    let (sender, is_read) = mpsc::channel();
+    thread::spawn(move || sender.send(OpenOptions::new().write(true).open(tree)));
+    let writer = is_read.recv_timeout(Duration::from_secs(60))??;
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()?;
+    assert!(killed.success());
+    assert_eq!(child.wait()?.code(), Some(130));
+    drop(writer);
     Ok(())
 }
