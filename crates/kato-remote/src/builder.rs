@@ -158,7 +158,7 @@ impl RemoteBackendBuilder {
 
     /// Sets how often the nodes of a stock server are compared on the way with what they were
     /// taught, beside the comparisons in the end, when the run is resumed and when a session was
-    /// lost. Default: every 60 s, and never so often that it takes more than a fiftieth of the time.
+    /// lost. Default: every 60 s, and no sooner than after fifty times what the last comparison took.
     pub const fn with_check_interval(mut self, interval: Duration) -> Self {
         self.settings.check_interval = interval;
         self

@@ -68,7 +68,8 @@ impl StreamingDatasetLoaderBuilder {
 
     /// Skips the first records of the order, whatever they hold. Default: 0.
     ///
-    /// Parquet is not decoded for it, other files are.
+    /// Parquet is not decoded for it, but in a mixture, in a shard, and in the last window of a shuffled order
+    /// that it reaches; other files are.
     #[must_use]
     pub fn with_skip_records(mut self, records: u64) -> Self {
         self.selection.skip_records = records;
