@@ -31,7 +31,7 @@ use crate::{ClientError, KatoGeneration, SessionOptions};
 /// it are carried out one after the other. For more sessions over the same connections see
 /// [`fork`](Self::fork); that is why a client cannot be cloned.
 ///
-/// **Nothing is lost or doubled silently.** A session that the server lost is created anew with the
+/// **Nothing is repeated blindly.** A session that the server lost is created anew with the
 /// short-term memory that it had. A request without an answer is repeated only where that is
 /// harmless, or after the server has shown that it did not act; where nobody can tell,
 /// [`ClientError::OutcomeUnknown`] says so and the session accepts no more work until

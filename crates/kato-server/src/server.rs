@@ -80,7 +80,7 @@ macro_rules! settings {
 settings! {
     /// Sets the address to listen on. Default 127.0.0.1:8000; port 0 takes any that is free.
     with_addr addr: SocketAddr;
-    /// Sets the maximum size of a request's body in bytes; larger ones are answered with
+    /// Sets the maximum size of a request's body in bytes; larger ones that are to be read get
     /// status 413. Default 100 MiB.
     with_max_body_bytes max_body_bytes: usize;
     /// Sets the maximum memory in bytes that the bodies of all requests take together with what is

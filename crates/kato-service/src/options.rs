@@ -59,7 +59,8 @@ pub struct ServiceOptions {
     pub defaults: SessionConfig,
     /// Learns of a node in the journal at which they are folded into its store. Default 250,000.
     pub fold_after_learns: u64,
-    /// Longest time that learns of a node stay in the journal alone. Default one minute.
+    /// Time after which learns of a node that are in the journal alone are folded into its store. Default
+    /// one minute.
     pub fold_interval: Duration,
     /// The time for which idempotency keys of learn-batches are known, which may be repeated after
     /// a crash of the client, and of retiring, un-retiring and purging; those of other requests are

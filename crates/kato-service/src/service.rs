@@ -50,7 +50,7 @@ const NODES: &str = "nodes";
 ///
 /// * **Sessions** have ids and end when nobody has written to them for their lifetime, or when
 ///   there are too many. Operations of one session run one after the other, those of different
-///   sessions side by side.
+///   sessions side by side, but for what teaches one node.
 /// * **Nodes**: sessions with one node id share a knowledge base, which is loaded when first used.
 ///   Node ids that differ only in characters that a [processor
 ///   id](kato_model::naming::processor_id) does not keep share one, too, as in KATO.

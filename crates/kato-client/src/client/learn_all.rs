@@ -62,7 +62,8 @@ impl KatoClient {
 
     /// Learns every item as [`learn_all`](Self::learn_all) does, but acts once for a key, also when
     /// this process crashes and forgets whether it made the call: call it again with the same items
-    /// and the same key, of at most 200 visible ASCII characters.
+    /// and the same key, of at most 200 visible ASCII characters, within 24 hours and with the same
+    /// limits of the server.
     ///
     /// Stock servers know no keys: there it is [`learn_all`](Self::learn_all).
     ///
