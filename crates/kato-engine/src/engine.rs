@@ -27,8 +27,8 @@ use crate::{EngineError, EngineOptions, Node};
 ///
 /// Everything that predictions need is in memory: see
 /// [`PatternIndex`](kato_prediction::PatternIndex) for the patterns. Until the next commit a
-/// learned pattern takes 47 to 94 bytes more. Opening reads the whole store once, unless there are
-/// [indexes](Self::open_indexed).
+/// learned pattern takes some 50 to 100 bytes more, and over an index its text as well. Opening reads
+/// the whole store once, unless there are [indexes](Self::open_indexed).
 ///
 /// # One engine a store
 ///
