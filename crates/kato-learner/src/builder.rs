@@ -137,7 +137,8 @@ impl LearnerBuilder {
     /// # Errors
     ///
     /// [`LearnError::NodeCount`] with an empty list of levels or with more than [`MAX_NODES`],
-    /// [`LearnError::DuplicateName`], and [`LearnError::ChunkSize`] for a chunk size below 2.
+    /// [`LearnError::DuplicateName`], and [`LearnError::ChunkSize`] for a chunk size below 2 that is not
+    /// [permitted](Self::permit_single_name_chunks).
     pub fn build(mut self) -> Result<HierarchicalConceptLearner, LearnError> {
         if !self.has_levels {
             self = self.with_chunk_sizes(DEFAULT_CHUNK_SIZES);
