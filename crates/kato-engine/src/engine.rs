@@ -108,7 +108,7 @@ impl Engine {
     /// none at all, for nodes that are loaded.
     ///
     /// `kato_prediction::disk::open` returns the indexes of a store, and the digests of the sources
-    /// ([`PatternStore::visit_beyond`]) that they cover. Nothing of those is read before it is asked for,
+    /// ([`PatternStore::visit_beyond`]) that they cover. Little of those is read before it is asked for,
     /// so opening takes milliseconds; what the store holds beside them is loaded, and lies above the
     /// index in memory, as does what the engine learns. Answers are those of a node that was loaded.
     /// Where damage is found in an index, or the store lacks a source, the node is loaded after all. The
