@@ -27,8 +27,8 @@ use crate::{EngineError, EngineOptions, Node};
 ///
 /// Everything that predictions need is in memory: see
 /// [`PatternIndex`](kato_prediction::PatternIndex) for the patterns. Until the next commit a
-/// learned pattern takes 47 to 94 bytes more. Opening reads the whole store once, unless there are
-/// [indexes](Self::open_indexed).
+/// learned pattern takes some 50 to 100 bytes more, and over an index its text as well. Opening reads
+/// the whole store once, unless there are [indexes](Self::open_indexed).
 ///
 /// # One engine a store
 ///
@@ -108,7 +108,7 @@ impl Engine {
     /// none at all, for nodes that are loaded.
     ///
     /// `kato_prediction::disk::open` returns the indexes of a store, and the digests of the sources
-    /// ([`PatternStore::visit_beyond`]) that they cover. Nothing of those is read before it is asked for,
+    /// ([`PatternStore::visit_beyond`]) that they cover. Little of those is read before it is asked for,
     /// so opening takes milliseconds; what the store holds beside them is loaded, and lies above the
     /// index in memory, as does what the engine learns. Answers are those of a node that was loaded.
     /// Where damage is found in an index, or the store lacks a source, the node is loaded after all. The

@@ -1,5 +1,5 @@
 //! A head's counts on the disk, beside the knowledge base that they are of: mapped, they open in
-//! milliseconds whatever their size, processes share them, and what nobody asks for is never read.
+//! milliseconds, processes share them, and of what nobody asks for little is read.
 //!
 //! ```
 //! use kato_head::{Head, HeadOptions, disk};
@@ -19,8 +19,9 @@
 //!
 //! Counts are known by the digest of what was counted. What is committed later is counted on top of them when
 //! they are opened, if it is little, and [`build`] writes it beside them, as counts that add to those. After a
-//! merge of what they are of, they are those of something else, and nobody finds them. Damage is found by the checksums, of a block of 4 KiB when it is first read,
-//! and is never believed: [`Head::read_checked`](crate::Head::read_checked) drops the answer. The bytes are described in
+//! merge of what they are of, they are those of something else, and nobody finds them. Damage is found by the checksums,
+//! of a block of 4 KiB when it is first read: [`Head::read_checked`](crate::Head::read_checked) drops the answer then. The
+//! bytes are described in
 //! [docs/file-format.md](https://github.com/kato-rs/kato-rs/blob/main/docs/file-format.md#the-heads-counts).
 
 mod adding;

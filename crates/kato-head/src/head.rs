@@ -27,7 +27,7 @@ use crate::trie::Trie;
 ///
 /// # Memory and time
 ///
-/// 16 bytes for each distinct n-gram, 8 for the longest ones, and 60 for each that was learned
+/// About 16 bytes for each distinct n-gram, 8 for the longest ones, and more for each that was learned
 /// since; while it is built twice as much, and about 100 bytes for each pattern below the highest
 /// level. A count ends at 4,294,967,295. A distribution takes time in proportion to the number of
 /// outcomes.

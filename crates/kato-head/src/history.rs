@@ -28,7 +28,7 @@ const RECENT: usize = 1024;
 ///
 /// Created by [`Head::history`](crate::Head::history), and filled by
 /// [`Head::read`](crate::Head::read). It keeps the latest symbols, as many as
-/// [`HeadOptions::cache_window`](crate::HeadOptions::cache_window) says, and needs 60 to 100 bytes
+/// [`HeadOptions::cache_window`](crate::HeadOptions::cache_window) says, and needs some 100 bytes
 /// for each.
 #[derive(Debug, Clone)]
 pub struct History {

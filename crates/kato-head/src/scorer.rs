@@ -16,7 +16,7 @@ const AHEAD: usize = 64;
 /// Reads a text and says how probable each of its symbols was, made by [`Head::scorer`].
 ///
 /// The numbers are those of [`Head::next`] at every symbol, to the last bit. What the positions have in
-/// common is kept, and nothing is allocated for one of them.
+/// common is kept, and little is allocated for one of them.
 ///
 /// ```
 /// use kato_head::{Head, HeadOptions, Weights};

@@ -19,7 +19,8 @@ use crate::HierarchyError;
 ///
 /// Taking text up costs a look-up for each complete chunk that is known and a prediction for each
 /// that is not; a step of generation costs at most one prediction on level 0 and `candidates + 1`
-/// on every other level, and as many again where it looks for a bridge.
+/// on every other level, and as many again where it looks for a bridge; with beam search, for each
+/// sequence that is followed.
 #[derive(Debug, Clone)]
 pub struct Hierarchy {
     engine: Engine,

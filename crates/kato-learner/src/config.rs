@@ -101,7 +101,7 @@ pub struct Recording {
 ///
 /// Two runs of equal settings and tokenizer learn equal patterns from equal documents.
 ///
-/// By default every token of a document is learned, unless it is the only one. The original leaves
+/// By default every token of a document's paragraphs is learned, unless it is the only one. The original leaves
 /// out what is short and what is long: [`like_kato_lm`](Self::like_kato_lm) does as it does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LearnerConfig {
@@ -124,7 +124,7 @@ pub struct LearnerConfig {
 }
 
 impl LearnerConfig {
-    /// Creates the default settings for these levels: every token of a document is part of a
+    /// Creates the default settings for these levels: every token of a document's paragraphs is part of a
     /// pattern of level 0, unless the whole document is a single token.
     #[must_use]
     pub fn new(nodes: Vec<HierarchicalNode>) -> Self {

@@ -1,6 +1,5 @@
 //! The index of a knowledge base on disk. What a prediction needs lies beside the segments, in columns under checksums, and is mapped
-//! into memory: opening takes milliseconds for any number of patterns, processes share what they read, and of what nobody asks for
-//! little is read.
+//! into memory: opening takes milliseconds, processes share what they read, and of what nobody asks for little is read.
 //!
 //! ```rust
 //! use kato_prediction::disk;

@@ -39,12 +39,12 @@ use crate::{DamagedIndex, IndexError, SymbolId};
 /// ties resolved by name. Patterns lie in pages of up to 65,536, of one length each (above 32 symbols
 /// of similar ones), with postings by symbol. A page's patterns are visited in the order of an upper bound of their
 /// score (multiset overlap ≥ longest common subsequence ≥ matching blocks), and only as long as
-/// the bound can still reach an answer. So the cost grows with the patterns that could matter,
-/// not with those that are there.
+/// the bound can still reach an answer. So the cost grows with the patterns that could matter
+/// rather than with those that are there.
 ///
 /// # Memory
 ///
-/// A pattern of five symbols of a vocabulary below 65,536 takes about 65 bytes in all: 20 for the
+/// A pattern of five symbols of a vocabulary below 65,536 takes some 65 bytes in all: 20 for the
 /// name, 4 for the frequency, 2 each for a symbol, a posting and a follower, a share of the posting
 /// directories, and 5 to 10 for the look-up by name. Patterns of names cost more, as nearly every
 /// symbol is one of its own. [`heap_bytes`](Self::heap_bytes) returns the total.

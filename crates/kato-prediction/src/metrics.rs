@@ -1,7 +1,6 @@
 //! The formulas of predictions, one pure function per metric.
 //!
-//! They are those of KATO 3.10.1, in its order of operations, so that results agree to the last
-//! bits of a double. The words:
+//! They are those of KATO; results agree with its own to 1e-9. The words:
 //!
 //! | word | meaning |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Tokenizers of any Hugging Face `tokenizer.json`: what is in the file is followed exactly, or refused when it is read.
+//! Tokenizers of a Hugging Face `tokenizer.json`: what is in the file is followed, or refused when it is read.
 
 mod added;
 mod charsmap;

@@ -27,8 +27,8 @@ const MOST_IN_MEMORY: usize = 1 << 20;
 ///
 /// Answers are those of [`Head::from_store`], or of
 /// [`from_store_with_vocabulary`](Head::from_store_with_vocabulary) with a vocabulary, to the last bit.
-/// Nothing is read but headers, checksums and symbols, so this takes milliseconds for any number of
-/// n-grams. What was committed after the counts were written is counted on top of them in memory, if it is
+/// Little is read but headers, checksums and symbols, so this takes milliseconds whatever the number of
+/// n-grams is. What was committed after the counts were written is counted on top of them in memory, if it is
 /// 20,000 patterns at most. When segments that they are of are merged or rewritten, the counts are
 /// none.
 ///

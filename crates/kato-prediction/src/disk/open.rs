@@ -57,8 +57,8 @@ struct IndexedNode {
 /// an engine loads the rest, and passes over what was deleted of that. When segments are merged or
 /// rewritten, what an index covers is no longer there as it was, and the index is none.
 ///
-/// Nothing but headers and checksums is waited for, so this takes milliseconds for any number of
-/// patterns.
+/// Little but headers and checksums is waited for, so this takes milliseconds whatever the number of
+/// patterns is.
 ///
 /// # Errors
 ///
