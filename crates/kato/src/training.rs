@@ -282,7 +282,7 @@ impl<'a> Training<'a> {
 
     /// Calls a function with everything that happens, on the thread that called [`run`](Self::run);
     /// [`TrainingEvent::Committed`] tells how much of the corpus is safe by now. Functions that were
-    /// set before, and a progress bar, hear it first.
+    /// set before hear it first, a progress bar among them.
     pub fn on_event(mut self, on_event: impl FnMut(TrainingEvent) + Send + 'a) -> Self {
         self.listeners.push(Box::new(on_event));
         self
