@@ -9,7 +9,7 @@ use kato_probe::Probe;
 use crate::failure::FailurePolicy;
 use crate::{StopSignal, WorkDistribution, Workers};
 
-/// The settings of a run. None of them changes what is learned, only how fast and how safely.
+/// The settings of a run. None but the policy of failures changes what is learned, only how fast and how safely.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TrainingOptions {
