@@ -29,8 +29,9 @@ use crate::{Error, OpenOptions, Preparation};
 ///
 /// [`run`](Self::run) begins the run, or goes on where it ended, whatever ended it: the knowledge
 /// base and the position in the corpus are committed together, so the result is the same as without
-/// the interruption. It leaves what `kato train` leaves: its manifest, by which `kato runs` finds
-/// it, and the list of what it skipped.
+/// the interruption; of the nodes of a server, as far as these show what has arrived. Where the destination has
+/// a place for it, it leaves what `kato train` leaves: its manifest, by which `kato runs` finds it, and the list
+/// of what it skipped.
 ///
 /// # Examples
 ///
