@@ -101,8 +101,8 @@ pub struct Recording {
 ///
 /// Two runs of equal settings and tokenizer learn equal patterns from equal documents.
 ///
-/// By default every token of a document's paragraphs is learned, unless it is the only one. The original leaves
-/// out what is short and what is long: [`like_kato_lm`](Self::like_kato_lm) does as it does.
+/// By default every token of a document is learned, unless it is the only one; white space around
+/// paragraphs is none. The original leaves out what is short and what is long: [`like_kato_lm`](Self::like_kato_lm) does as it does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LearnerConfig {
     /// The levels, from the bottom up.

@@ -36,7 +36,7 @@
 //! # Reading
 //!
 //! An import takes files of other writers too: columns may have any order, others are ignored, and
-//! `event_lengths`, `emotives`, `metadata` and one of `symbols` and `children` may be missing.
+//! all but `name`, `frequency` and one of `symbols` and `children` may be missing.
 //! Numbers may have 32 or 64 bits, with or without a sign. Rows may have any order, and rows of one
 //! name add up. Every name is checked against its content.
 //!

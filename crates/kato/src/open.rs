@@ -77,7 +77,8 @@ pub enum Access {
     Write,
 }
 
-/// How a knowledge base is opened. Answers do not depend on it, but for the generation.
+/// How a knowledge base is opened. Answers depend on the generation, and on the damage policy where the
+/// newest commit is damaged.
 ///
 /// What is opened can be cloned and shared between threads: every handle sees the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

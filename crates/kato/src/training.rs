@@ -29,8 +29,9 @@ use crate::{Error, OpenOptions, Preparation};
 ///
 /// [`run`](Self::run) begins the run, or goes on where it ended, whatever ended it: the knowledge
 /// base and the position in the corpus are committed together, so the result is the same as without
-/// the interruption. It leaves what `kato train` leaves: its manifest, by which `kato runs` finds
-/// it, and the list of what it skipped.
+/// the interruption; of the nodes of a server, as far as these show what has arrived. Where the destination has
+/// a place for it, it leaves what `kato train` leaves: its manifest, by which `kato runs` finds it, and the list
+/// of what it skipped.
 ///
 /// # Examples
 ///
@@ -282,7 +283,7 @@ impl<'a> Training<'a> {
 
     /// Calls a function with everything that happens, on the thread that called [`run`](Self::run);
     /// [`TrainingEvent::Committed`] tells how much of the corpus is safe by now. Functions that were
-    /// set before, and a progress bar, hear it first.
+    /// set before hear it first, a progress bar among them.
     pub fn on_event(mut self, on_event: impl FnMut(TrainingEvent) + Send + 'a) -> Self {
         self.listeners.push(Box::new(on_event));
         self
