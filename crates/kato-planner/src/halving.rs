@@ -3,8 +3,8 @@
 //! **The rule.** Every configuration is tried with a small share of the corpus; those that go on
 //! are tried with more, and so on up to the whole of what a trial may take. Within a round all are
 //! tried in a random order, once, then all again, as often as trials are repeated, so that a slow
-//! moment of the machine meets all of them. After a round the best quarter goes on
-//! ([`Halving::keep`]), and with it every configuration whose score is not lower than that of the
+//! moment of the machine meets all of them. After a round the best quarter (by default, [`Halving::keep`])
+//! goes on, and with it every configuration whose score is not lower than that of the
 //! last of the quarter by more than twice the standard error of their difference; but never more
 //! than a third, rounded up. A configuration that is stopped is ranked below those that went on.
 //!

@@ -89,8 +89,8 @@ pub struct Recommendation {
     pub requirements: Requirements,
     /// What the run costs, apart from any machine.
     pub costs: RunCosts,
-    /// All machines: first those that surely do it, then those that probably do, each the cheapest
-    /// and then the fastest first; then the others.
+    /// The machines that were asked for: first those that surely do it, then those that probably do,
+    /// each the cheapest and then the fastest first; then the others.
     pub options: Vec<MachineOption>,
     /// What would have to change; empty where a machine does it.
     pub changes: Vec<Change>,

@@ -1,8 +1,8 @@
 //! Tells how a cost grows with the size of the work, from a few measurements, and how far off that may be.
 //!
 //! Take it to know what a run of a terabyte takes from runs of megabytes. Laws are compared by a
-//! criterion that charges for parameters (AICc), never by how closely they follow the points, which the
-//! law with most parameters always wins. A prediction is an interval: it counts the noise of the
+//! criterion that charges for parameters (AICc), never by how closely they follow the points alone, which
+//! favours laws with more parameters. A prediction is an interval: it counts the noise of the
 //! measurements, the parameters, and the other laws that the points allow as well, and widens with
 //! distance. It is pure: no files, no clocks, equal input gives equal output.
 //!

@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::histogram::AtomicHistogram;
 use crate::reading::CallReading;
 
-/// Timer of the calls to one peer, made by [`Probe::calls`](crate::Probe::calls). It costs nothing
+/// Timer of the calls to one peer, made by [`Probe::calls`](crate::Probe::calls). It costs next to nothing
 /// when the probe is off.
 #[derive(Debug, Clone, Default)]
 pub struct CallProbe(Option<Arc<CallCounts>>);

@@ -73,7 +73,7 @@ impl AtomicHistogram {
     }
 }
 
-/// A histogram of latencies at one moment. Buckets are 1/8 of an octave wide.
+/// A histogram of latencies at one moment, with eight buckets for each doubling.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatencyHistogram {
     /// Number of the bucket, and how many latencies are in it; ascending, without empty ones.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::histogram::AtomicHistogram;
 use crate::reading::NodeReading;
 
-/// Counter of a node's learn calls, made by [`Probe::node`](crate::Probe::node). It costs nothing
+/// Counter of a node's learn calls, made by [`Probe::node`](crate::Probe::node). It costs next to nothing
 /// when the probe is off.
 #[derive(Debug, Clone, Default)]
 pub struct NodeProbe(Option<Arc<NodeCounts>>);

@@ -101,7 +101,7 @@ impl Probe {
         })))
     }
 
-    /// Creates a probe that counts nothing and costs nothing.
+    /// Creates a probe that counts nothing and costs next to nothing.
     #[must_use]
     pub fn off() -> Self {
         Self(None)

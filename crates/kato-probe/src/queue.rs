@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::reading::QueueReading;
 
-/// Counter of the items in a queue, made by [`Probe::queue`](crate::Probe::queue). It costs nothing
+/// Counter of the items in a queue, made by [`Probe::queue`](crate::Probe::queue). It costs next to nothing
 /// when the probe is off.
 #[derive(Debug, Clone, Default)]
 pub struct QueueProbe(Option<Arc<QueueCounts>>);

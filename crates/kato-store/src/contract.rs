@@ -21,7 +21,7 @@ use crate::{PatternVisitor, StoreError, StoredPattern, Tombstones};
 ///   be staged by any thread in any order.
 /// * [`stage`](Self::stage) does the work, [`commit`](Self::commit) makes it visible: **all**
 ///   staged batches together with the checkpoint, or nothing. After a crash a store that is durable
-///   holds exactly its last commit.
+///   holds its last commit.
 /// * What was staged and never committed is gone after a crash, and harmless before.
 /// * Counts saturate at `u64::MAX`, which only imported frequencies can reach, and sums of affinity
 ///   at the largest numbers. How an affinity was rounded, and whether it stopped there, may

@@ -77,8 +77,8 @@ use crate::{PatternStore, PatternVisitor, Place, StoreError, StoredPattern, Tomb
 ///   it](Self::recovered).
 /// * **One writer**: a second one gets [`StoreError::Locked`]. Readers need no lock and see the
 ///   commit they opened.
-/// * **Bounded memory**: 0.1 bytes a pattern for the block indexes of the segments that are read,
-///   and the text symbols in use; while segments are merged, four bytes a pattern.
+/// * **Little memory**: some 0.1 bytes a pattern for the block indexes of the segments, and the text
+///   symbols in use; while segments are merged, four bytes a pattern.
 ///
 /// ```
 /// use kato_store::{EmbeddedStore, PatternStore};

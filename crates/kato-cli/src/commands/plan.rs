@@ -80,7 +80,7 @@ const MEMORY_A_WORKER: Interval = Interval {
 ///
 /// With --json the plan is one JSON object on standard output: forecast (made_by; seconds, disk_bytes,
 /// memory_bytes, and index_seconds and index_bytes of the index that the run leaves beside, and so with head
-/// and occurrences where they are asked for, each with value, low, high and what --history corrected it by),
+/// and occurrences where they are asked for, each with value, low, high, and correction where --history made one),
 /// patterns, law, on_the_way, recommendation with options and changes, assumptions, command, made_for
 /// (settings and corpus of the run), sources, target, extrapolation (how many times the largest pilot that
 /// is), pilots, and schema, the version of it. --out writes the same to a file, with which `kato train
