@@ -74,7 +74,8 @@ pub trait Backend: Sync {
     ///
     /// # Errors
     ///
-    /// When that cannot be; then the last commit still holds.
+    /// When that cannot be; then the last commit still holds until the backend is opened again, which may
+    /// find the one that failed, as a whole.
     fn commit(&self, parts: Vec<Self::Part>, checkpoint: Value) -> Result<(), TrainError>;
 
     /// Returns the learn calls of a node in this run up to the last commit.

@@ -87,7 +87,8 @@ pub trait OwnWork: Sync {
     ///
     /// # Errors
     ///
-    /// When that cannot be; then the last commit still holds, and the run ends.
+    /// When that cannot be; then the run ends. The last commit still holds, until the work begins
+    /// again, which may find the one that failed, as a whole.
     fn commit(&self, parts: Vec<Self::Part>, checkpoint: Value) -> Result<(), WorkError>;
 
     /// Returns the memory that a part takes, in bytes. A part that takes more than its share of

@@ -198,6 +198,12 @@ impl From<ServiceError> for Refusal {
                 }
                 _ => Self::internal(&error),
             },
+            ServiceError::SeveralNodes {
+                ref node_id, found, ..
+            } => {
+                let why = format!("its knowledge base holds {found} nodes and must hold one");
+                of_node(&error, node_id, &why)
+            }
             ServiceError::NodeInterrupted {
                 ref node_id,
                 ref source,
@@ -305,7 +311,6 @@ fn engine(error: &EngineError) -> Refusal {
         | EngineError::Vectors(_)
         | EngineError::VectorNotFinite { .. }
         | EngineError::EmotiveRange { .. } => Refusal::new(BAD, error_chain(error)),
-        EngineError::NotClearable { .. } => Refusal::new(StatusCode::CONFLICT, error_chain(error)),
         EngineError::Index { .. } | EngineError::LoadMemoryFull { .. } => {
             Refusal::new(StatusCode::INSUFFICIENT_STORAGE, error_chain(error))
         }

@@ -242,11 +242,13 @@ pub enum ServiceError {
         supported: u64,
     },
     /// A node's knowledge base cannot be served, as it holds several nodes.
-    #[error("serve the knowledge base {}: it holds {found} nodes and must hold one; export the node and import it alone", path.display())]
+    #[error("serve node {node_id:?} from the knowledge base {}: it holds {found} nodes and must hold one; export the node and import it alone", path.display())]
     SeveralNodes {
-        /// The knowledge base.
+        /// The node.
+        node_id: String,
+        /// Its knowledge base.
         path: PathBuf,
-        /// Its nodes.
+        /// How many nodes that holds.
         found: usize,
     },
     /// Something was lost, and going on without it was not allowed.

@@ -24,7 +24,7 @@ pub struct Figures {
     pub observations: u64,
     /// Patterns learned, new ones and repeated ones.
     pub learns: u64,
-    /// Predictions computed.
+    /// Predictions computed, those of `cognition-data` included; what was ended or failed is none.
     pub predictions: u64,
     /// Requests answered from their idempotency key.
     pub replays: u64,

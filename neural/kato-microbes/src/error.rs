@@ -151,6 +151,7 @@ impl MicrobesError {
                 | UnifracError::UnknownOutput { .. }
                 | UnifracError::UnknownTableOutput { .. }
                 | UnifracError::UnknownSample { .. } => ErrorClass::Usage,
+                UnifracError::MemoryLimit { .. } => ErrorClass::NoRoom,
                 _ => ErrorClass::Other,
             },
             Self::NoSequences { .. }

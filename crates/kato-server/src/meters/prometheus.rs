@@ -41,7 +41,7 @@ const METRICS: [Metric; 32] = [
         |known| known.figures.observations.into()),
     ("kato_learns_total", Counter, "Patterns learned, new and repeated.",
         |known| known.figures.learns.into()),
-    ("kato_predictions_total", Counter, "Predictions computed.",
+    ("kato_predictions_total", Counter, "Predictions computed, not those that were ended or failed.",
         |known| known.figures.predictions.into()),
     ("kato_replays_total", Counter, "Requests answered from their idempotency key.",
         |known| known.figures.replays.into()),

@@ -107,6 +107,95 @@ async fn check_settings(server: &Running) {
 }
 
 #[tokio::test]
+async fn the_ranges_of_settings_are_those_that_are_checked() {
+    for generation in [
+        KatoGeneration::V3_10,
+        KatoGeneration::V5,
+        KatoGeneration::V6,
+    ] {
+        let server = Running::memory_of(generation).await;
+        let api = server.get("/openapi.json").await.json();
+        let settings = api["components"]["schemas"]["Settings"]["properties"].clone();
+        let target = format!("/sessions/{}/config", server.session("n").await);
+        let mut n_numbers = 0;
+        for (name, schema) in settings.as_object().unwrap() {
+            let Some(cases) = at_the_ends(schema) else {
+                continue;
+            };
+            n_numbers += 1;
+            for (value, is_taken) in cases {
+                let status = server.post(&target, json!({name: value})).await.status;
+                let expected = if is_taken { 200 } else { 400 };
+                assert_eq!(status, expected, "{generation}: {name} {value} by {schema}");
+            }
+        }
+        let expected = match generation {
+            KatoGeneration::V3_10 | KatoGeneration::V5 => 15,
+            _ => 14,
+        };
+        assert_eq!(n_numbers, expected, "{generation}");
+    }
+}
+
+/// Returns numbers at both ends of a setting's range, and whether each is taken; `None` of what is no number.
+fn at_the_ends(schema: &Value) -> Option<Vec<(i64, bool)>> {
+    const FAR: i64 = 1_000_000;
+    let is_number = |kind: &Value| kind == "integer" || kind == "number";
+    let of_type = &schema["type"];
+    if !is_number(of_type) && !of_type.as_array()?.iter().any(is_number) {
+        return None;
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "they are small, or MAX")]
+    let whole = |bound: &Value, round: fn(f64) -> f64| bound.as_f64().map(|it| round(it) as i64);
+    let mut cases = Vec::new();
+    match whole(&schema["minimum"], f64::ceil) {
+        // Of a range within 0 and 1 there may be no whole number.
+        Some(least) if schema["minimum"] == 0.0001 => cases.push((least - 1, false)),
+        Some(least) => cases.extend([(least, true), (least - 1, false)]),
+        None if schema["exclusiveMinimum"] == 0 => cases.push((0, false)),
+        None => cases.push((-FAR, true)),
+    }
+    match whole(&schema["maximum"], f64::floor) {
+        Some(i64::MAX) | None => cases.push((FAR, true)),
+        Some(most) if schema["maximum"] == 0.1 => cases.push((most + 1, false)),
+        Some(most) => cases.extend([(most, true), (most + 1, false)]),
+    }
+    Some(cases)
+}
+
+#[tokio::test]
+async fn a_conflict_is_told_of_what_can_have_one() {
+    for (generation, teaching) in [
+        (KatoGeneration::V3_10, &[][..]),
+        (
+            KatoGeneration::V6,
+            &[
+                "post learn",
+                "post learn-batch",
+                "post observe",
+                "post observe-sequence",
+            ][..],
+        ),
+    ] {
+        let server = Running::memory_of(generation).await;
+        let api = server.get("/openapi.json").await.json();
+        let mut told = BTreeSet::new();
+        for (path, operations) in api["paths"].as_object().unwrap() {
+            for (method, operation) in operations.as_object().unwrap() {
+                if operation["responses"].get("409").is_some() {
+                    let name = path.trim_start_matches("/sessions/{session_id}/");
+                    told.insert(format!("{method} {name}"));
+                }
+            }
+        }
+        let always = ["post /admin/backups", "put /runs/{run}"];
+        let expected = always.iter().chain(teaching);
+        let expected: BTreeSet<_> = expected.map(|it| (*it).to_owned()).collect();
+        assert_eq!(told, expected, "{generation}");
+    }
+}
+
+#[tokio::test]
 async fn every_refusal_with_status_422_lists_faults() {
     let server = Running::memory().await;
     let id = server.session("n").await;

@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::time;
 
-use crate::support::{Connection, Request, Running};
+use crate::support::{Connection, Request, Running, figure};
 
 /// Far above what anything here takes on a busy machine, and far below one of the predictions.
 const SOON: Duration = Duration::from_secs(60);
@@ -117,6 +117,7 @@ async fn a_prediction_that_takes_too_long_is_ended_and_says_so() {
                 .contains("longer than the server allows")
         );
     }
+    assert_eq!(figure(&server, "kato_predictions_total").await, 0.0);
     let quick = quick(&server, "n").await;
     predicts(&server, &quick).await;
 }

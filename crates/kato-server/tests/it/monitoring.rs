@@ -89,6 +89,7 @@ async fn prometheus_reads_what_is_true() {
         .post(&format!("/sessions/{id}/learn"), json!({}))
         .await;
     server.get(&format!("/sessions/{id}/predictions")).await;
+    server.get(&format!("/sessions/{id}/cognition-data")).await;
     server.get("/nowhere").await;
     let answer = server.get("/metrics/prometheus").await;
     assert_eq!(
@@ -100,7 +101,7 @@ async fn prometheus_reads_what_is_true() {
         ("kato_sessions_created_total", 1.0),
         ("kato_observations_total", 2.0),
         ("kato_learns_total", 1.0),
-        ("kato_predictions_total", 1.0),
+        ("kato_predictions_total", 2.0),
         ("kato_replays_total", 1.0),
         ("kato_sessions", 1.0),
         ("kato_nodes_loaded", 1.0),

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kato_service::clock::Clock;
 use kato_service::{Service, ServiceOptions};
+use kato_store::EmbeddedStore;
 use serde_json::json;
 
 use crate::support::{Request, Running};
@@ -185,6 +186,27 @@ async fn a_knowledge_base_that_cannot_be_opened_is_an_error_that_names_the_node_
         )
         .await;
     assert_eq!(observed.status, 200);
+}
+
+#[tokio::test]
+async fn a_knowledge_base_of_several_nodes_is_an_error_that_names_the_node_and_no_path() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("nodes").join("two_kato");
+    drop(EmbeddedStore::create(store, &["a", "b"], json!({})).unwrap());
+    let service = Service::open(dir.path(), ServiceOptions::default()).unwrap();
+    let server = Running::of(service, |builder| builder).await;
+    let answer = server.get("/symbols/stats?node_id=two").await;
+    assert_eq!(answer.status, 500);
+    let body = answer.json();
+    let said = body["error"]["message"].as_str().unwrap();
+    assert!(
+        said.contains("\"two\"") && said.contains("2 nodes"),
+        "{said}"
+    );
+    assert!(
+        said.contains("X-Trace-ID") && !said.contains("two_kato"),
+        "{said}"
+    );
 }
 
 /// A clock that keeps whoever asks waiting while it is held.

@@ -344,6 +344,7 @@ fn open_store(
     let found = kato_store::PatternStore::nodes(&store).len();
     if found != 1 {
         return Err(ServiceError::SeveralNodes {
+            node_id: node_id.to_owned(),
             path: dir.to_owned(),
             found,
         });

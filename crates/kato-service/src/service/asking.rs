@@ -11,7 +11,6 @@ use kato_prediction::{Cancel, Cancelled};
 use super::Service;
 use super::batch::sorted;
 use super::next::{answer, check_above, check_query};
-use super::work::predict;
 use crate::ServiceError;
 use crate::answer::asking::{Question, QuestionAnswer, QuestionBatch, QuestionKind, ScoreAnswer};
 use crate::answer::{NextOutcome, NextQuestion};
@@ -104,9 +103,8 @@ impl Service {
                 true => sorted(event),
                 false => event.clone(),
             });
-            self.shared.counters.predictions.add(1);
             let state: Vec<Event> = state.collect();
-            let mut found = predict(&ground.node, &state, &ground.config, cancel)?;
+            let mut found = self.predict(&ground.node, &state, &ground.config, cancel)?;
             found
                 .predictions
                 .truncate(question.top.unwrap_or(usize::MAX));

@@ -261,8 +261,23 @@ impl Service {
             let node = std::sync::Arc::clone(&loaded.node);
             (session.stm().to_vec(), session.config().clone(), node)
         })?;
+        self.predict(&node, &stm, &config, cancel)
+    }
+
+    /// Predicts from a short-term memory, and counts it: what was ended or failed is none. An error names the node.
+    pub(super) fn predict(
+        &self,
+        node: &LoadedNode,
+        stm: &[Event],
+        config: &SessionConfig,
+        cancel: &Cancel,
+    ) -> Result<Predictions, ServiceError> {
+        let node = node.node();
+        let predictions = node.predict_unless(stm, config, cancel);
+        let predictions =
+            predictions.map_err(|error| ServiceError::from(error).of_node(node.name()))?;
         self.shared.counters.predictions.add(1);
-        predict(&node, &stm, &config, cancel)
+        Ok(predictions)
     }
 
     /// Returns what was observed last; `None` before the first observation.
@@ -306,7 +321,7 @@ impl Service {
             // settings of the process and not with the session's.
             let defaults = &self.shared.options.defaults;
             let stm = &cognition.short_term_memory;
-            cognition.predictions = predict(&node, stm, defaults, cancel)?;
+            cognition.predictions = self.predict(&node, stm, defaults, cancel)?;
         }
         Ok(cognition)
     }
@@ -369,16 +384,4 @@ fn run_operation<O, T>(
 /// Makes a unique id.
 fn unique_id(prefix: &str) -> String {
     format!("{prefix}{}", Uuid::new_v4().simple())
-}
-
-/// Predicts from a short-term memory; an error names the node.
-pub(super) fn predict(
-    node: &LoadedNode,
-    stm: &[Event],
-    config: &SessionConfig,
-    cancel: &Cancel,
-) -> Result<Predictions, ServiceError> {
-    let node = node.node();
-    let predictions = node.predict_unless(stm, config, cancel);
-    predictions.map_err(|error| ServiceError::from(error).of_node(node.name()))
 }

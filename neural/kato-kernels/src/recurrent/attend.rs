@@ -142,13 +142,13 @@ pub(super) struct Attend {
 }
 
 impl Attend {
-    /// Packs the weights, into the buffers of `former` where there are some.
+    /// Packs the weights into `packed`, whose buffers serve again; weights that do not fit leave it as it is.
     pub(super) fn pack(
+        packed: &mut Option<Self>,
         options: &RecurrentStackOptions,
-        former: Option<Self>,
         weights: &CrossAttentionWeights<'_>,
         pass: PassKind,
-    ) -> Result<Self, Error> {
+    ) -> Result<(), Error> {
         let n = options.n_hidden;
         if weights.n_heads == 0 || !n.is_multiple_of(weights.n_heads) {
             let reason = "at least 1, and a divisor of the number of hidden units";
@@ -163,7 +163,7 @@ impl Attend {
         check("out_bias", "hidden", weights.out_bias.len(), n)?;
         let panels = || [0; 2].map(|_| Panels::new(options.instructions, options.precision));
         // Buffers of the packing before are used again: this runs once a step.
-        let mut packed = former.unwrap_or_else(|| Self {
+        let packed = packed.get_or_insert_with(|| Self {
             options: *options,
             n_heads: 0,
             query: panels(),
@@ -190,7 +190,7 @@ impl Attend {
             to.clear();
             to.extend_from_slice(from);
         }
-        Ok(packed)
+        Ok(())
     }
 
     /// Computes one step from the outputs `h`; the result is in `merged`.

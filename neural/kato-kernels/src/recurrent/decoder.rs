@@ -135,16 +135,13 @@ impl RecurrentDecoder {
     /// # Errors
     ///
     /// [`Error::Length`] where a weight has another shape, [`Error::Option`] where the number of
-    /// heads does not divide that of hidden units.
+    /// heads does not divide that of hidden units; then those that were packed before stay.
     pub fn pack_attention(
         &mut self,
         weights: CrossAttentionWeights<'_>,
         pass: PassKind,
     ) -> Result<(), Error> {
-        // Its buffers serve again.
-        let former = self.attend.take();
-        self.attend = Some(Attend::pack(&self.stack.options, former, &weights, pass)?);
-        Ok(())
+        Attend::pack(&mut self.attend, &self.stack.options, &weights, pass)
     }
 
     /// Runs over a batch and writes the predictions, `[batch, steps, inputs]`, zero behind a

@@ -151,6 +151,16 @@ fn run_decoder(problem: &Problem, options: RecurrentStackOptions) -> Vec<Vec<f32
             out_bias,
         };
         decoder.pack_attention(weights, PassKind::Training).unwrap();
+        // Weights that are refused leave those before.
+        let refused = CrossAttentionWeights {
+            n_heads: 5,
+            ..weights
+        };
+        assert!(
+            decoder
+                .pack_attention(refused, PassKind::Inference)
+                .is_err()
+        );
         memory = Some(Memory {
             keys,
             values,

@@ -184,6 +184,11 @@ pub(crate) fn in_flags(text: &str) -> String {
         "with_absent_lengths_as_zero" | "with_negative_lengths_as_zero" => {
             Some("--lengths-as-zero")
         }
+        "memory_limit_bytes" => {
+            Some("--memory of `kato-microbes unifrac` (`pretrain` takes its file with --distances)")
+        }
+        "distances_of" => Some("a table of those alone"),
+        "sample_ids" => Some("`kato-microbes predict`"),
         _ => None,
     })
 }

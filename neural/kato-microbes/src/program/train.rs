@@ -18,6 +18,7 @@ use kato_unifrac::newick::NewickOptions;
 use kato_unifrac::{Community, ComputeOptions, DistanceMatrix, Metric, Tree};
 
 use super::baseline::say_scores;
+use super::check::in_flags;
 use super::cli::MetricName;
 use super::cli_training::{PretrainArguments, ResumeArguments, RunArguments, TrainArguments};
 use super::data::{categories, target, tell_report, tell_saved, unlearned};
@@ -170,7 +171,7 @@ fn computed(
         let tree = Tree::read(path, NewickOptions::default())?;
         let community = Community::new(&microbes.table, &tree, arguments.fit.options())?;
         for finding in &community.check().findings {
-            tell(finding);
+            tell(in_flags(&finding.to_string()));
         }
         Ok(community.distances(metric, ComputeOptions::default())?)
     };

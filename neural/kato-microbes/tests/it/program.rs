@@ -239,6 +239,20 @@ fn what_does_not_fit_is_told_with_flags_and_an_exit_code() -> Done {
         ),
         (
             &[
+                "unifrac",
+                "c/table.biom",
+                "c/tree.nwk",
+                "--out",
+                "d.tsv",
+                "--memory",
+                "0",
+                "--no-cache",
+            ],
+            5,
+            "raise --memory of `kato-microbes unifrac` (`pretrain` takes its file with --distances), or ask for the distances of a few samples with a table of those alone",
+        ),
+        (
+            &[
                 "baseline",
                 "t.tsv",
                 "--metadata",
@@ -443,7 +457,7 @@ fn a_model_is_pretrained_tuned_asked_and_explained() -> Done {
         (
             &["explain", "tuned", "c/table.biom", "--sample", "x"],
             2,
-            "`x`",
+            "no sample `x`, or it was left out; `kato-microbes predict` lists those there are",
         ),
         (
             &[

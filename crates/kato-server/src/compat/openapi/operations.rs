@@ -206,9 +206,7 @@ fn of_lesson(method: &str, template: &str) -> Option<Operation> {
             op("Empty the short-term memory", of::<Cleared>).keyed()
         }
         ("POST", "/sessions/{session_id}/clear-all") => {
-            op("Delete what the node has learned", of::<Cleared>)
-                .keyed()
-                .refuses(&["409"])
+            op("Delete what the node has learned", of::<Cleared>).keyed()
         }
         ("POST", "/sessions/{session_id}/observe-sequence") => op(
             "Observe several observations in order",
@@ -248,8 +246,7 @@ fn of_retirement(method: &str, template: &str) -> Option<Operation> {
             of::<Purged>,
         )
         .body(of::<PurgeRequest>)
-        .keyed()
-        .refuses(&["409"]),
+        .keyed(),
         ("GET", "/patterns/count") => op("Number of patterns of a node", of::<PatternCount>)
             .query(&[("node_id", Kind::Text), ("flush", Kind::Flag)]),
         _ => return None,
