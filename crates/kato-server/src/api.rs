@@ -30,7 +30,9 @@ fn acknowledged<T: Send + 'static>(
     Answer::Later(Box::pin(async move {
         match receipt.acknowledged().await {
             Ok(value) => answer(value).replayed(replayed),
-            Err(error) => Refusal::from(error).into(),
+            // Of now, and not the first answer.
+            Err(error @ ServiceError::StorageFailed { .. }) => Refusal::from(error).into(),
+            Err(error) => Reply::from(Refusal::from(error)).replayed(replayed),
         }
     }))
 }

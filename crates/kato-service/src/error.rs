@@ -33,7 +33,7 @@ pub enum ServiceError {
     #[error("learn from an empty short-term memory: observe something first")]
     EmptyStm,
     /// The engine refused it. Of a sequence that is refused on the way the node keeps what it learned
-    /// before.
+    /// before; its [`Receipt`](crate::Receipt) brings the error.
     #[error(transparent)]
     Engine(EngineError),
     /// What a node has learned cannot be read. Other nodes are not concerned.

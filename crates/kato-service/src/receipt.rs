@@ -7,13 +7,14 @@ use crate::error::StorageFailure;
 pub(crate) type Acknowledgement = Result<(), StorageFailure>;
 
 /// A write that is done and visible; its value comes out once it is as durable as
-/// [`Durability`](crate::Durability) asks.
+/// [`Durability`](crate::Durability) asks. So does its error, where it failed behind something that
+/// it has taught.
 ///
 /// Dropping a receipt undoes nothing.
 #[derive(Debug)]
 #[must_use = "a write is durable only when it was acknowledged"]
 pub struct Receipt<T> {
-    value: T,
+    outcome: Result<T, ServiceError>,
     /// `None` where nothing has to become durable.
     pending: Option<oneshot::Receiver<Acknowledgement>>,
     replayed: bool,
@@ -22,8 +23,16 @@ pub struct Receipt<T> {
 impl<T> Receipt<T> {
     /// Creates the receipt of a request that was carried out.
     pub(crate) const fn new(value: T, pending: Option<oneshot::Receiver<Acknowledgement>>) -> Self {
+        Self::of(Ok(value), pending)
+    }
+
+    /// Creates the receipt of a request that has changed something, whatever came of it.
+    pub(crate) const fn of(
+        outcome: Result<T, ServiceError>,
+        pending: Option<oneshot::Receiver<Acknowledgement>>,
+    ) -> Self {
         Self {
-            value,
+            outcome,
             pending,
             replayed: false,
         }
@@ -47,12 +56,13 @@ impl<T> Receipt<T> {
     ///
     /// # Errors
     ///
-    /// [`ServiceError::StorageFailed`]: whether the write survives a restart is not known.
+    /// [`ServiceError::StorageFailed`]: whether the write survives a restart is not known. Of a
+    /// sequence also the error at which it ended, behind lessons that the node keeps.
     pub fn wait(self) -> Result<T, ServiceError> {
         if let Some(pending) = self.pending {
-            outcome(pending.recv())?;
+            check(pending.recv())?;
         }
-        Ok(self.value)
+        self.outcome
     }
 
     /// Waits until the write is durable, on any async runtime. Cancelling undoes nothing.
@@ -62,14 +72,14 @@ impl<T> Receipt<T> {
     /// As [`wait`](Self::wait).
     pub async fn acknowledged(self) -> Result<T, ServiceError> {
         if let Some(pending) = self.pending {
-            outcome(pending.await)?;
+            check(pending.await)?;
         }
-        Ok(self.value)
+        self.outcome
     }
 }
 
 /// Returns what the journal answered.
-fn outcome(answer: Result<Acknowledgement, oneshot::RecvError>) -> Result<(), ServiceError> {
+fn check(answer: Result<Acknowledgement, oneshot::RecvError>) -> Result<(), ServiceError> {
     match answer {
         Ok(acknowledged) => Ok(acknowledged?),
         // The writer ended by a panic before it answered.

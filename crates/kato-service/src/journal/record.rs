@@ -75,6 +75,8 @@ pub(crate) enum StoredAnswer {
     Whole(Vec<u8>),
     /// The part that the request, when it is repeated, does not contain.
     Packed(Vec<u8>),
+    /// The error of a request that failed behind something that it has taught, Postcard.
+    Refused(Vec<u8>),
 }
 
 /// The record of an idempotency key as format version 1 has it, with a longer digest. Postcard.
@@ -206,6 +208,17 @@ impl StoredAnswer {
     /// Keeps what the request does not contain of its answer.
     pub(crate) fn packed<T: Serialize>(value: &T) -> Self {
         Self::Packed(to_postcard(value))
+    }
+
+    /// Keeps an error.
+    pub(crate) fn refused<T: Serialize>(error: &T) -> Self {
+        Self::Refused(to_postcard(error))
+    }
+
+    /// Returns the bytes of the answer.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        let (Self::Whole(bytes) | Self::Packed(bytes) | Self::Refused(bytes)) = self;
+        bytes
     }
 
     /// Reads the value that was made into the bytes of an answer.

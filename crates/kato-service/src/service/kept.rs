@@ -1,5 +1,7 @@
-//! Answers as they are kept under idempotency keys, where they are not simply written as they are.
+//! Answers and errors as they are kept under idempotency keys, where they are not simply written as
+//! they are.
 
+use kato_engine::EngineError;
 use kato_model::PatternName;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +22,62 @@ struct KeptObserved {
     stm_length: usize,
     time: u64,
     auto_learned: Option<PatternName>,
+}
+
+/// An error that a sequence can meet behind something that it has taught.
+#[derive(Serialize, Deserialize)]
+enum KeptRefusal {
+    Retired {
+        node: String,
+        name: PatternName,
+    },
+    VectorLength {
+        node: String,
+        expected: usize,
+        found: usize,
+    },
+}
+
+/// Makes the form in which an error is kept; `None` for one that has none, such as that of a node that
+/// is full or damaged.
+pub(super) fn refusal(error: &ServiceError) -> Option<StoredAnswer> {
+    let ServiceError::Engine(error) = error else {
+        return None;
+    };
+    let kept = match error {
+        EngineError::Retired { node, name } => KeptRefusal::Retired {
+            node: node.clone(),
+            name: *name,
+        },
+        EngineError::VectorLength {
+            node,
+            expected,
+            found,
+        } => KeptRefusal::VectorLength {
+            node: node.clone(),
+            expected: *expected,
+            found: *found,
+        },
+        _ => return None,
+    };
+    Some(StoredAnswer::refused(&kept))
+}
+
+/// Reads a kept error.
+pub(super) fn read_refusal(bytes: &[u8]) -> Result<ServiceError, ServiceError> {
+    let error = match StoredAnswer::read(bytes)? {
+        KeptRefusal::Retired { node, name } => EngineError::Retired { node, name },
+        KeptRefusal::VectorLength {
+            node,
+            expected,
+            found,
+        } => EngineError::VectorLength {
+            node,
+            expected,
+            found,
+        },
+    };
+    Ok(error.into())
 }
 
 /// Makes the form in which an answer to an observation is kept.
@@ -48,8 +106,8 @@ pub(super) fn read_observation(answer: StoredAnswer) -> Result<ObserveOutcome, S
             let kept: KeptObservation = StoredAnswer::read(&bytes)?;
             serde_json::to_value(kept).and_then(serde_json::from_value)
         }
-        StoredAnswer::Packed(bytes) => {
-            let json: String = StoredAnswer::read(&bytes)?;
+        kept => {
+            let json: String = StoredAnswer::read(kept.bytes())?;
             serde_json::from_str(&json)
         }
     };
@@ -58,10 +116,9 @@ pub(super) fn read_observation(answer: StoredAnswer) -> Result<ObserveOutcome, S
 
 /// Reads the kept answer to a learn.
 pub(super) fn read_learn(answer: StoredAnswer) -> Result<LearnAnswer, ServiceError> {
-    let (StoredAnswer::Whole(bytes) | StoredAnswer::Packed(bytes)) = answer;
-    StoredAnswer::read(&bytes).or_else(|error| {
+    StoredAnswer::read(answer.bytes()).or_else(|error| {
         // Journals of before have no number of events.
-        let (node_id, outcome) = StoredAnswer::read(&bytes).map_err(|_| error)?;
+        let (node_id, outcome) = StoredAnswer::read(answer.bytes()).map_err(|_| error)?;
         Ok(LearnAnswer {
             node_id,
             outcome,

@@ -9,8 +9,9 @@ use kato_engine::node::Lesson;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Service, Shared};
+use super::{Service, Shared, kept};
 use crate::clock::Micros;
+use crate::error::StorageFailure;
 use crate::journal::{Entry, Journal, StoredAnswer};
 use crate::keys::{Claim, Claimed, Digest, Kept};
 use crate::options::Durability;
@@ -45,11 +46,7 @@ impl<T: Serialize + DeserializeOwned> Form<'_, T> {
     pub(super) fn whole() -> Self {
         Self {
             store: &StoredAnswer::whole,
-            read: &|answer| match answer {
-                StoredAnswer::Whole(bytes) | StoredAnswer::Packed(bytes) => {
-                    StoredAnswer::read(&bytes)
-                }
-            },
+            read: &|answer| StoredAnswer::read(answer.bytes()),
         }
     }
 }
@@ -118,6 +115,21 @@ impl Service {
             // It may have taught something that is not among the lessons.
             node.listeners().lose();
         }
+        let outcome = match outcome.map_err(|error| error.of_node(entry.node.node_id())) {
+            Err(error) if lessons.is_empty() => {
+                if let Some(guard) = guard {
+                    guard.done();
+                }
+                return Err(error);
+            }
+            // Behind something that it has taught, for a reason that cannot be kept: the node is loaded
+            // again without the lessons, so that a repetition does not teach them twice.
+            Err(error) if shared.journal.is_some() && kept::refusal(&error).is_none() => {
+                let failure = node.fail(StorageFailure::new(error));
+                return Err(failure.into_interrupted(entry.node.node_id()));
+            }
+            outcome => outcome,
+        };
         let now = shared.now();
         shared.counters.learns.add(lessons.len() as u64);
         let mut written = Entry::default();
@@ -130,27 +142,21 @@ impl Service {
             // only survive a kill.
             written.sync = true;
         }
-        let answer = match outcome {
-            Ok(answer) => answer,
-            Err(error) => {
-                if !written.changes.is_empty() {
-                    // An operation may fail behind something that it has taught, as in the middle
-                    // of a sequence: what the node has learned it keeps.
-                    drop(shared.append(written)?);
+        let kept = match &outcome {
+            Ok(answer) => {
+                entry.update_charge(&body);
+                // Before the state is recorded, of which the new end is a part.
+                shared.renew(&entry, now);
+                if let Some(journal) = &shared.journal {
+                    entry.record_state(&body, journal, &mut written)?;
                 }
-                if let Some(guard) = guard {
-                    guard.done();
-                }
-                return Err(error.of_node(entry.node.node_id()));
+                shared.keep(claimed, || (form.store)(answer), &mut written)
             }
+            // As in the middle of a sequence: the session is as before, and what the node has learned
+            // it keeps. With the key and the error, or a repetition would teach it again.
+            Err(error) => kept::refusal(error)
+                .and_then(|refusal| shared.keep(claimed, || refusal, &mut written)),
         };
-        entry.update_charge(&body);
-        // Before the state is recorded, of which the new end is a part.
-        shared.renew(&entry, now);
-        if let Some(journal) = &shared.journal {
-            entry.record_state(&body, journal, &mut written)?;
-        }
-        let kept = shared.keep(claimed, || (form.store)(&answer), &mut written);
         let pending = shared.append(written)?;
         if let Some(kept) = kept {
             kept.publish();
@@ -158,7 +164,7 @@ impl Service {
         if let Some(guard) = guard {
             guard.done();
         }
-        Ok(Receipt::new(answer, pending))
+        Ok(Receipt::of(outcome, pending))
     }
 }
 
@@ -262,9 +268,10 @@ impl Shared {
         let times = (self.now(), retention);
         let IdempotentRequest { key, digest, .. } = request;
         let journal = self.journal.as_ref();
-        let answer = match self.keys.claim(journal, scope, key, digest, times)? {
+        let outcome = match self.keys.claim(journal, scope, key, digest, times)? {
             Claim::New(claimed) => return Ok(BeginResult::New(Some(claimed))),
-            Claim::Seen(answer) => (form.read)(answer)?,
+            Claim::Seen(StoredAnswer::Refused(bytes)) => Err(kept::read_refusal(&bytes)?),
+            Claim::Seen(answer) => Ok((form.read)(answer)?),
         };
         self.counters.replays.add(1);
         // The record of the first request may still be in the queue: this entry comes behind it, so
@@ -275,7 +282,7 @@ impl Shared {
         };
         let pending = self.append(barrier)?;
         Ok(BeginResult::Done(
-            Receipt::new(answer, pending).into_replayed(),
+            Receipt::of(outcome, pending).into_replayed(),
         ))
     }
 

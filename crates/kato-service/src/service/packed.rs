@@ -73,7 +73,7 @@ impl PackedBatch {
     ) -> Result<BatchOutcome, ServiceError> {
         match answer {
             StoredAnswer::Whole(bytes) => StoredAnswer::read(bytes),
-            StoredAnswer::Packed(bytes) => StoredAnswer::read::<Self>(bytes)?.outcome(items),
+            kept => StoredAnswer::read::<Self>(kept.bytes())?.outcome(items),
         }
     }
 }

@@ -77,7 +77,10 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// As [`observe`](Self::observe).
+    /// As [`observe`](Self::observe). Behind something that it has taught the node, which keeps it, the
+    /// error comes with the receipt, and a repetition gets it again. Should the node turn out to be full
+    /// or damaged there, it is [`ServiceError::NodeInterrupted`], as of
+    /// [`learn_batch`](Self::learn_batch).
     pub fn observe_sequence(
         &self,
         id: &str,

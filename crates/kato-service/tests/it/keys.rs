@@ -4,10 +4,12 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-use kato_engine::{Observation, Sequence};
+use kato_engine::{EngineError, Observation, Sequence};
+use kato_model::{KatoGeneration, PatternName};
 use kato_service::{Service, ServiceError, ServiceOptions};
+use serde_json::json;
 
-use crate::support::{create, frequency, lesson, timed, words};
+use crate::support::{create, frequency, lesson, settings, timed, words};
 
 fn abc() -> Sequence {
     Sequence::new(words(["a", "b", "c"])).learn_at_end()
@@ -88,6 +90,67 @@ fn a_request_that_failed_may_be_repeated() {
     }
     assert!(!service.learn(&id, Some("k")).unwrap().replayed());
     assert!(service.learn(&id, Some("k")).unwrap().replayed());
+}
+
+/// Sends the sequence `o p`, `q r`, of which the second pattern is retired, and expects to be refused.
+fn is_refused_again(service: &Service, id: &str, learns: bool, key: &str) -> bool {
+    let events = [["o", "p"], ["q", "r"]].map(Observation::strings);
+    let mut sequence = Sequence::new(events);
+    sequence.learn_after_each = learns;
+    let receipt = service.observe_sequence(id, sequence, Some(key)).unwrap();
+    let replayed = receipt.replayed();
+    let retired = PatternName::of_events(&[["q", "r"]]);
+    assert!(matches!(
+        receipt.wait(),
+        Err(ServiceError::Engine(EngineError::Retired { name, .. })) if name == retired
+    ));
+    replayed
+}
+
+#[test]
+fn what_a_sequence_teaches_before_it_is_refused_it_teaches_once() {
+    let taught = PatternName::of_events(&[["o", "p"]]).to_string();
+    for generation in [KatoGeneration::V3_10, KatoGeneration::V6] {
+        let dir = tempfile::tempdir().unwrap();
+        let options = || ServiceOptions::default().with_generation(generation);
+        let open = || Service::open(dir.path(), options()).unwrap();
+        for service in [Service::in_memory(options()), open()] {
+            let id = create(&service, "n");
+            let retired = [PatternName::of_events(&[["q", "r"]])];
+            service.retire(&id, &retired, None).unwrap().wait().unwrap();
+            // It learns when it is told to, or by itself at each event, of which it would keep some.
+            let by_itself = json!({"max_pattern_length": 1, "stm_mode": "ROLLING"});
+            let other = create(&service, "n");
+            let changed = service.update_config(&other, settings(by_itself));
+            changed.unwrap().wait().unwrap();
+            for (id, learns, key) in [(&id, true, "told"), (&other, false, "by-itself")] {
+                assert!(!is_refused_again(&service, id, learns, key));
+                assert!(is_refused_again(&service, id, learns, key));
+                assert!(
+                    service.stm(id).unwrap().is_empty(),
+                    "the session is as before"
+                );
+            }
+            assert_eq!(frequency(&service, "n", &taught), 2);
+            assert_eq!(service.figures().replays, 2);
+        }
+        // The pattern is not retired any more; the first answer is still the answer.
+        for unretires in [false, true] {
+            let service = open();
+            let id = create(&service, "n");
+            if unretires {
+                let retired = [PatternName::of_events(&[["q", "r"]])];
+                service
+                    .unretire(&id, &retired, None)
+                    .unwrap()
+                    .wait()
+                    .unwrap();
+            }
+            assert!(is_refused_again(&service, &id, true, "told"));
+            assert_eq!(frequency(&service, "n", &taught), 2);
+            service.close().unwrap();
+        }
+    }
 }
 
 #[test]

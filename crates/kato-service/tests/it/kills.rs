@@ -36,6 +36,9 @@ fn node_of(worker: usize) -> String {
     format!("n{worker}")
 }
 
+/// The event of a pattern that sequences meet on their way when it is retired.
+const RETIRED: [&str; 2] = ["p", "q"];
+
 /// The name of a lesson's pattern.
 fn name_of(pattern: [&str; 2]) -> PatternName {
     PatternName::of_events(&pattern.map(|symbol| [symbol]))
@@ -71,6 +74,10 @@ fn carry_out(service: &Service, id: &str, n: usize) -> Result<bool, ServiceError
             ];
             settle(service.learn_batch(id, items, key)?)
         }
+        4 if n.is_multiple_of(2) => {
+            let events = [["o", word.as_str()], RETIRED].map(Observation::strings);
+            settle(service.observe_sequence(id, Sequence::new(events).learn_after_each(), key)?)
+        }
         4 => settle(service.observe_sequence(
             id,
             Sequence::new(words([&word, "b"])).learn_at_end(),
@@ -78,7 +85,8 @@ fn carry_out(service: &Service, id: &str, n: usize) -> Result<bool, ServiceError
         )?),
         5 => settle(service.observe_sequence(id, Sequence::new(words([&word, "c", "d"])), key)?),
         10 => {
-            let doomed = [name_of(["x", &word]), name_of(["y", &word])];
+            let of_sequence = PatternName::of_events(&[RETIRED]);
+            let doomed = [name_of(["x", &word]), name_of(["y", &word]), of_sequence];
             match n % 3 {
                 0 => settle(service.retire(id, &doomed, key)?),
                 1 => settle(service.purge(id, None, 1, key)?),
