@@ -5,8 +5,11 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, StatusCode};
 use kato_prediction::Cancel;
+use kato_protocol::extension::IDEMPOTENCY_KEY;
+use kato_service::ServiceError;
 use serde::Serialize;
 
+use crate::app::App;
 use crate::compat::query;
 use crate::refusal::Refusal;
 use crate::reply::{Outcome, Reply};
@@ -20,8 +23,6 @@ pub(crate) struct Call {
     pub(crate) query: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
-    /// The idempotency key, if the server honours keys.
-    pub(crate) key: Option<String>,
     /// Cancels a prediction when nobody waits for its answer any more.
     pub(crate) cancel: Cancel,
     /// What the request holds, kept while it is worked on, whether or not anybody still waits for
@@ -35,9 +36,19 @@ impl Call {
         self.params.first().map_or("", String::as_str)
     }
 
-    /// Returns the idempotency key.
-    pub(crate) fn key(&self) -> Option<&str> {
-        self.key.as_deref()
+    /// Returns the idempotency key, where the server honours keys. Only handlers that take one ask for it: to
+    /// all others it is a header like any unknown one.
+    ///
+    /// # Errors
+    ///
+    /// A refusal of a key that is no text.
+    pub(crate) fn key(&self, app: &App) -> Result<Option<&str>, Refusal> {
+        let key = self.headers.get(IDEMPOTENCY_KEY);
+        let Some(key) = key.filter(|_| app.options.extensions) else {
+            return Ok(None);
+        };
+        let text = key.to_str();
+        Ok(Some(text.map_err(|_| ServiceError::KeyInvalid)?))
     }
 
     /// Returns the value of a header, if it is text.

@@ -13,8 +13,6 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use kato_prediction::Cancel;
-use kato_protocol::extension::IDEMPOTENCY_KEY;
-use kato_service::ServiceError;
 use uuid::Uuid;
 
 use crate::app::App;
@@ -250,12 +248,9 @@ async fn route(
     let guarded = routing::guarded_session(&parts.method, path).map(str::to_owned);
     let (session, outcome) = match found {
         RouteMatch::Route(route, params) => {
-            // Before the body, which may be large, is read.
-            let key = idempotency_key(app, &parts.headers)?;
             let call = Call {
                 params,
                 query: parts.uri.query().unwrap_or_default().to_owned(),
-                key,
                 body: match route.has_body {
                     // `take` leaves an empty body behind, which tells `discard` that there is
                     // nothing to read over.
@@ -354,20 +349,6 @@ fn redirect(options: &Options, parts: &Parts, path: &str) -> Option<Reply> {
     // 307 has the client repeat method and body.
     let reply = Reply::empty(StatusCode::TEMPORARY_REDIRECT);
     Some(reply.with_header(header::LOCATION, location))
-}
-
-/// Returns the idempotency key, where the server honours keys.
-fn idempotency_key(app: &App, headers: &HeaderMap) -> Result<Option<String>, Refusal> {
-    let Some(key) = headers
-        .get(IDEMPOTENCY_KEY)
-        .filter(|_| app.options.extensions)
-    else {
-        return Ok(None);
-    };
-    match key.to_str() {
-        Ok(key) => Ok(Some(key.to_owned())),
-        Err(_) => Err(ServiceError::KeyInvalid.into()),
-    }
 }
 
 #[cfg(test)]

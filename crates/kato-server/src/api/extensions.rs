@@ -75,7 +75,9 @@ fn run_name(call: &Call) -> Result<RunName, Refusal> {
 /// Handles `POST /sessions/{session_id}/learn-batch`.
 pub(crate) fn learn_batch(app: &App, call: &Call) -> Outcome {
     let lessons = bodies::lessons(&call.headers, &call.body)?;
-    let receipt = app.service.learn_batch(call.param(), lessons, call.key())?;
+    let receipt = app
+        .service
+        .learn_batch(call.param(), lessons, call.key(app)?)?;
     let session_id = call.param().to_owned();
     Ok(acknowledged(receipt, |batch| {
         Reply::ok(&LearnBatchResult {

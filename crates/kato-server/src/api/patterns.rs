@@ -29,7 +29,9 @@ pub(crate) fn count(app: &App, call: &Call) -> Outcome {
 pub(crate) fn retire(app: &App, call: &Call) -> Outcome {
     let named = bodies::named(&call.headers, &call.body)?;
     let requested = named.requested as u64;
-    let receipt = app.service.retire(call.param(), &named.names, call.key())?;
+    let receipt = app
+        .service
+        .retire(call.param(), &named.names, call.key(app)?)?;
     let session_id = call.param().to_owned();
     Ok(acknowledged(receipt, move |answer| {
         Reply::ok(&Retired {
@@ -49,7 +51,7 @@ pub(crate) fn unretire(app: &App, call: &Call) -> Outcome {
     let requested = named.requested as u64;
     let receipt = app
         .service
-        .unretire(call.param(), &named.names, call.key())?;
+        .unretire(call.param(), &named.names, call.key(app)?)?;
     let session_id = call.param().to_owned();
     Ok(acknowledged(receipt, move |answer| {
         Reply::ok(&Unretired {
@@ -66,9 +68,9 @@ pub(crate) fn unretire(app: &App, call: &Call) -> Outcome {
 /// Handles `POST /sessions/{session_id}/patterns/purge`.
 pub(crate) fn purge(app: &App, call: &Call) -> Outcome {
     let (names, max_patterns) = bodies::purge(&call.headers, &call.body)?;
-    let receipt = app
-        .service
-        .purge(call.param(), names.as_deref(), max_patterns, call.key())?;
+    let receipt =
+        app.service
+            .purge(call.param(), names.as_deref(), max_patterns, call.key(app)?)?;
     let session_id = call.param().to_owned();
     Ok(acknowledged(receipt, |answer| {
         let outcome = answer.outcome;

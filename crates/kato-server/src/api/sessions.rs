@@ -25,7 +25,9 @@ use crate::reply::{Outcome, Reply};
 /// Handles `POST /sessions/{session_id}/observe`.
 pub(crate) fn observe(app: &App, call: &Call) -> Outcome {
     let observation = bodies::observation(&call.headers, &call.body)?;
-    let receipt = app.service.observe(call.param(), observation, call.key())?;
+    let receipt = app
+        .service
+        .observe(call.param(), observation, call.key(app)?)?;
     let session_id = call.param().to_owned();
     let answers_search = app.options.generation.answers_vector_search();
     Ok(acknowledged(receipt, move |outcome| {
@@ -50,7 +52,7 @@ pub(crate) fn observe_sequence(app: &App, call: &Call) -> Outcome {
     let isolated = sequence.clear_stm_between;
     let receipt = app
         .service
-        .observe_sequence(call.param(), sequence, call.key())?;
+        .observe_sequence(call.param(), sequence, call.key(app)?)?;
     Ok(acknowledged(receipt, move |answer| {
         let outcome = answer.outcome;
         Reply::ok(&SequenceResult {
@@ -129,7 +131,7 @@ pub(crate) fn stm(app: &App, call: &Call) -> Outcome {
 
 /// Handles `POST /sessions/{session_id}/learn`.
 pub(crate) fn learn(app: &App, call: &Call) -> Outcome {
-    let receipt = app.service.learn(call.param(), call.key())?;
+    let receipt = app.service.learn(call.param(), call.key(app)?)?;
     let session_id = call.param().to_owned();
     let tells_events = app.options.generation.learn_tells_events();
     Ok(acknowledged(receipt, move |learned| {
@@ -148,13 +150,13 @@ pub(crate) fn learn(app: &App, call: &Call) -> Outcome {
 
 /// Handles `POST /sessions/{session_id}/clear-stm`.
 pub(crate) fn clear_stm(app: &App, call: &Call) -> Outcome {
-    let receipt = app.service.clear_stm(call.param(), call.key())?;
+    let receipt = app.service.clear_stm(call.param(), call.key(app)?)?;
     Ok(acknowledged(receipt, cleared(call, None)))
 }
 
 /// Handles `POST /sessions/{session_id}/clear-all`.
 pub(crate) fn clear_all(app: &App, call: &Call) -> Outcome {
-    let receipt = app.service.clear_all(call.param(), call.key())?;
+    let receipt = app.service.clear_all(call.param(), call.key(app)?)?;
     Ok(acknowledged(receipt, cleared(call, Some("all"))))
 }
 

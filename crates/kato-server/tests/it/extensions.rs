@@ -120,6 +120,20 @@ async fn without_extensions_the_server_is_a_stock_kato() {
 }
 
 #[tokio::test]
+async fn a_key_that_is_no_text_is_refused_only_where_one_is_taken() {
+    let service = Service::in_memory(ServiceOptions::default());
+    let server = Running::of(service, |builder| builder).await;
+    let id = server.session("n").await;
+    let status = async |method, target: &str| {
+        let request = Request::new(method, target).header("idempotency-key", "\u{e9}");
+        server.send(request).await.status
+    };
+    assert_eq!(status("POST", &format!("/sessions/{id}/learn")).await, 422);
+    assert_eq!(status("GET", &format!("/sessions/{id}/stm")).await, 200);
+    assert_eq!(status("GET", "/status").await, 200);
+}
+
+#[tokio::test]
 async fn an_administrator_lists_sessions_and_ends_them() {
     let server = Running::of(Service::in_memory(ServiceOptions::default()), |builder| {
         builder.with_token("secret")
