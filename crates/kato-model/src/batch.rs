@@ -160,7 +160,9 @@ impl NodeBatch {
         let end = u32::try_from(part.symbols.len())
             .ok()
             .filter(|_| part.names.len() < PART_LIMIT)
-            .expect("a batch is sealed long before a part of it holds 2^24 learn calls or 2^32 symbols");
+            .expect(
+                "a batch is sealed long before a part of it holds 2^24 learn calls or 2^32 symbols",
+            );
         self.n_symbols += part.symbols.len() - before;
         self.n_calls += 1;
         let occurrence = Occurrence::new(part_idx, part.names.len());

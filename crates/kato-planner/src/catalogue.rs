@@ -38,10 +38,12 @@ pub struct Rented {
     pub name: String,
     /// Threads that run at once: vCPUs.
     pub threads: u64,
-    /// Memory, in GB.
-    pub memory_gb: f64,
-    /// Disk, in GB.
-    pub disk_gb: f64,
+    /// Memory, in GB; absent where it is not known, and then it is taken to be enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_gb: Option<f64>,
+    /// Disk, in GB; absent as for memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_gb: Option<f64>,
     /// Bytes that the disk writes in order in a second, in MB; absent where it is not known, and
     /// then it is taken to be fast enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,12 +97,17 @@ pub struct Parts {
 impl Rented {
     /// Creates a machine that is there already and costs nothing more, such as this one.
     #[must_use]
-    pub fn owned(name: impl Into<String>, threads: u64, memory_gb: f64, disk_gb: f64) -> Self {
+    pub fn owned(
+        name: impl Into<String>,
+        threads: u64,
+        memory_gb: impl Into<Option<f64>>,
+        disk_gb: impl Into<Option<f64>>,
+    ) -> Self {
         Self {
             name: name.into(),
             threads,
-            memory_gb,
-            disk_gb,
+            memory_gb: memory_gb.into(),
+            disk_gb: disk_gb.into(),
             disk_mb_a_second: None,
             speed: None,
             usd_an_hour: 0.0,
@@ -185,8 +192,8 @@ impl Catalogue {
         }
         for machine in &self.machines {
             above_zero("threads", machine.threads as f64)?;
-            at_least_zero("memory_gb", machine.memory_gb)?;
-            at_least_zero("disk_gb", machine.disk_gb)?;
+            at_least_zero("memory_gb", machine.memory_gb.unwrap_or(0.0))?;
+            at_least_zero("disk_gb", machine.disk_gb.unwrap_or(0.0))?;
             above_zero("disk_mb_a_second", machine.disk_mb_a_second.unwrap_or(1.0))?;
             above_zero("speed", machine.speed.unwrap_or(1.0))?;
             at_least_zero("usd_an_hour", machine.usd_an_hour)?;

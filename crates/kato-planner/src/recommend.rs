@@ -110,10 +110,10 @@ pub struct MachineOption {
     pub place: Tenure,
     /// Threads that run at once.
     pub threads: u64,
-    /// Memory, in GB.
-    pub memory_gb: f64,
-    /// Disk, in GB.
-    pub disk_gb: f64,
+    /// Memory, in GB; `None` where it is not known, and then it is taken to be enough.
+    pub memory_gb: Option<f64>,
+    /// Disk, in GB; `None` as for memory.
+    pub disk_gb: Option<f64>,
     /// Hours that the run takes.
     pub hours: Interval,
     /// Money, in USD: the rent for the expected hours, or the price.
@@ -306,8 +306,8 @@ struct Offer {
     threads: u64,
     /// Cores' worth of its threads, against those on which costs were measured.
     worth: Interval,
-    memory_gb: f64,
-    disk_gb: f64,
+    memory_gb: Option<f64>,
+    disk_gb: Option<f64>,
     disk_mb_a_second: Option<f64>,
     /// USD once.
     price: f64,
@@ -354,8 +354,8 @@ impl Offer {
             place: Tenure::Bought,
             threads: processor.threads,
             worth: worth(threads, processor.speed),
-            memory_gb,
-            disk_gb,
+            memory_gb: Some(memory_gb),
+            disk_gb: Some(disk_gb),
             disk_mb_a_second: parts.disk_mb_a_second,
             price,
             rent: 0.0,
@@ -427,13 +427,11 @@ impl Offer {
     fn lacks(&self, costs: &RunCosts) -> Vec<Shortfall> {
         let mut lacks = Vec::new();
         let needs_gb = disk_needed(costs) / GB;
-        if needs_gb > self.disk_gb {
-            let has_gb = self.disk_gb;
+        if let Some(has_gb) = self.disk_gb.filter(|has_gb| needs_gb > *has_gb) {
             lacks.push(Shortfall::DiskSpace { needs_gb, has_gb });
         }
         let needs_gb = memory_needed(costs, self.threads) / GB;
-        if needs_gb > self.memory_gb {
-            let has_gb = self.memory_gb;
+        if let Some(has_gb) = self.memory_gb.filter(|has_gb| needs_gb > *has_gb) {
             lacks.push(Shortfall::Memory { needs_gb, has_gb });
         }
         lacks

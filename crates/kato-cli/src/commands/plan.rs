@@ -752,7 +752,7 @@ fn machines(
             memory.minus(MEMORY_A_WORKER.scaled(workers.saturating_sub(1) as f64)),
             MEMORY_A_WORKER,
         );
-    let gigabytes = |bytes: Option<u64>| bytes.map_or(f64::MAX / 1e12, |bytes| bytes as f64 / 1e9);
+    let gigabytes = |bytes: Option<u64>| bytes.map(|bytes| bytes as f64 / 1e9);
     let (memory_gb, disk_gb) = (gigabytes(here.memory_bytes), gigabytes(free_disk(args)));
     let here = Rented::owned("this machine", threads, memory_gb, disk_gb).with_speed(1.0);
     Ok(recommend(
@@ -789,10 +789,10 @@ fn only_here(args: &Args, forecast: &Forecast) -> Result<Recommendation> {
         .with_fixed_seconds(seconds)
         .with_memory(memory, nothing);
     let here = Machine::here();
-    let memory_gb = here
-        .memory_bytes
-        .map_or(f64::MAX / 1e12, |bytes| bytes as f64 / 1e9);
-    let here = Rented::owned("this machine", here.threads.max(1), memory_gb, 0.0).with_speed(1.0);
+    let memory_gb = here.memory_bytes.map(|bytes| bytes as f64 / 1e9);
+    // The server's disk, which it does not tell, is what fills.
+    let here =
+        Rented::owned("this machine", here.threads.max(1), memory_gb, None::<f64>).with_speed(1.0);
     let catalogue = Catalogue::of_machine(here);
     Ok(recommend(&costs, &wanted(args), &catalogue)?)
 }

@@ -171,6 +171,7 @@ fn a_run_into_a_mongodb_is_planned_by_pilots_there_that_leave_nothing_behind() {
         (options.len(), &options[0]["bound_by"]),
         (1, &"fixed".into())
     );
+    assert!(options[0]["disk_gb"].is_null(), "{}", options[0]);
     let hours = number(&options[0]["hours"]["value"]);
     assert!((hours * 3600.0 / number(&plan["forecast"]["seconds"]["value"]) - 1.0).abs() < 1e-9);
     assert!(plan["on_the_way"].as_array().unwrap().is_empty());

@@ -360,6 +360,16 @@ fn the_machine_that_is_there_is_always_among_the_answers() {
 }
 
 #[test]
+fn room_that_is_not_known_is_taken_to_be_enough_and_told_as_unknown() {
+    let here = Rented::owned("this machine", 2, None::<f64>, None::<f64>).with_speed(1.0);
+    let catalogue = Catalogue::of_machine(here);
+    let answer = recommend(&costs(1.0, 1e9), &Requirements::new(), &catalogue).unwrap();
+    let best = &answer.options[0];
+    assert_eq!((best.memory_gb, best.disk_gb), (None, None));
+    assert_eq!(best.verdict, Fulfilment::Surely, "{best:?}");
+}
+
+#[test]
 fn a_catalogue_without_machines_has_an_answer() {
     let text = "schema = 1\ndate = \"2026-11\"\nsource = \"nothing\"";
     let catalogue = Catalogue::from_toml(text).unwrap();
