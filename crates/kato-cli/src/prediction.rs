@@ -295,11 +295,30 @@ fn row(prediction: &Prediction) -> Vec<String> {
         .collect()
 }
 
+/// The settings of a session that its predictions depend on. Others are of observing and learning; of the metric that
+/// ranks predictions KATO takes that of its process, and of symbols those of the question are sorted anyway.
+const OF_PREDICTIONS: [&str; 14] = [
+    "affinity_emotive",
+    "filter_pipeline",
+    "fuzzy_token_threshold",
+    "jaccard_min_overlap",
+    "jaccard_threshold",
+    "length_max_ratio",
+    "length_min_ratio",
+    "max_predictions",
+    "minhash_bands",
+    "minhash_num_hashes",
+    "minhash_rows",
+    "minhash_threshold",
+    "recall_threshold",
+    "use_token_matching",
+];
+
 /// Returns a level's configuration with changes from a JSON object of the settings of a generation of KATO.
 ///
 /// # Errors
 ///
-/// When it is no object, or a value is out of range.
+/// When it is no object, names a setting that no prediction depends on, or a value is out of range.
 pub(crate) fn configured(
     base: &SessionConfig,
     changes: &str,
@@ -315,12 +334,18 @@ pub(crate) fn configured(
         );
     };
     let known = base.settings(generation);
-    if let Some(name) = changes.keys().find(|name| !known.contains_key(*name)) {
-        let known: Vec<&str> = known.keys().map(String::as_str).collect();
+    let is_used = |name: &str| OF_PREDICTIONS.contains(&name) && known.contains_key(name);
+    if let Some(name) = changes.keys().find(|name| !is_used(name)) {
+        let why = match known.contains_key(name) {
+            true => "no prediction depends on the setting",
+            false => "there is no setting",
+        };
+        let known = known.keys().map(String::as_str);
+        let used: Vec<&str> = known.filter(|name| is_used(name)).collect();
         bail_as!(
             Usage,
-            "--config: there is no setting {name:?}; there are {}",
-            known.join(", ")
+            "--config: {why} {name:?}; there are {}",
+            used.join(", ")
         );
     }
     let mut config = base.clone();

@@ -90,6 +90,24 @@ fn a_setting_that_is_not_there_is_refused_with_those_that_are() {
 }
 
 #[test]
+fn a_setting_that_no_prediction_depends_on_is_refused() {
+    let place = Workplace::trained();
+    for (name, value) in [
+        ("rank_sort_algo", "\"confidence\""),
+        ("sort_symbols", "false"),
+        ("max_pattern_length", "7"),
+    ] {
+        let config = format!("{{\"recall_threshold\": 0.5, \"{name}\": {value}}}");
+        let arguments = ["--kb", "kb", "--text", "a", "--config", &config];
+        let output = place.command("predict", &arguments).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        let why = format!("no prediction depends on the setting \"{name}\"");
+        assert!(told.contains(&why), "{told}");
+    }
+}
+
+#[test]
 fn wrong_usage_is_told_apart_from_failure() {
     let place = Workplace::new();
     for arguments in [
