@@ -8,5 +8,6 @@ pub(crate) mod profile;
 pub(crate) mod reporter;
 pub(crate) mod seconds;
 pub(crate) mod summary;
+pub(crate) mod unbegun;
 
 pub(crate) use self::meant_for::unused;

@@ -127,7 +127,10 @@ pub enum LoadError {
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
     /// The corpus ends, and nothing of it became a document though no option left anything out.
-    #[error("no document in the corpus: {n_records} records, {n_blank} of them blank, {n_bad} bad")]
+    #[error(
+        "no document in the corpus: {}, {n_blank} of them blank, {n_bad} bad",
+        kato_advice::counted(*n_records, "record")
+    )]
     NoDocuments {
         /// Records that were met.
         n_records: u64,

@@ -288,7 +288,8 @@ impl CorpusIdentity {
     pub(crate) fn files_in_words(&self) -> String {
         let files = self.files();
         let bytes: u64 = files.iter().filter_map(|file| file.size).sum();
-        format!("{} files with {bytes} bytes", files.len())
+        let files = kato_advice::counted(files.len(), "file");
+        format!("{files} with {}", kato_advice::counted(bytes, "byte"))
     }
 
     /// Returns what is different in `other`, one sentence each; empty when it holds the same

@@ -12,7 +12,8 @@ use kato_store::{EmbeddedStore, PatternStore};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::RunsError;
+use crate::manifest::now;
+use crate::{ManifestFile, RunFacts, RunsError};
 
 /// What was forgotten.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -32,6 +33,7 @@ pub struct Forgotten {
 
 /// Takes files out of a knowledge base, with all that their documents taught, as one commit: patterns, counts
 /// and the position of training are then those of a training without them, which goes on as such a one does.
+/// The manifest follows.
 ///
 /// Occurrences go whole, as they hold the text; those of the other documents can be kept again.
 ///
@@ -73,7 +75,7 @@ pub struct Forgotten {
 /// [`RunsError::NotForgettable`] where a file was not learned, has changed since, or where nobody can tell what
 /// is left without it; [`RunsError::Train`] when the files cannot be read, or somebody stopped it;
 /// [`RunsError::Occurrences`] while somebody writes them; [`RunsError::Store`]. Then nothing is forgotten.
-/// Behind it [`RunsError::OccurrencesLeft`].
+/// Behind it [`RunsError::OccurrencesLeft`], and [`RunsError::Io`] where the manifest cannot be written.
 pub fn forget(
     store: &EmbeddedStore,
     learner: &HierarchicalConceptLearner,
@@ -160,6 +162,7 @@ pub fn forget(
         let removed = occurrences.remove();
         removed.map_err(|source| RunsError::OccurrencesLeft { path, source })?;
     }
+    renew_manifest(store, is_nothing_left)?;
     let all = was.corpus.files();
     Ok(Forgotten {
         files: places
@@ -171,6 +174,26 @@ pub fn forget(
         learns,
         had_occurrences,
     })
+}
+
+/// Writes the manifest again, where there is one, as that of a run that never had the files.
+fn renew_manifest(store: &EmbeddedStore, is_nothing_left: bool) -> Result<(), RunsError> {
+    let file = ManifestFile::in_knowledge_base(store.dir());
+    // One that cannot be read says so where it is asked for; what was to be forgotten is.
+    let Ok(Some(recorded)) = file.read() else {
+        return Ok(());
+    };
+    let backend = recorded.backend.clone();
+    let (name, created) = (recorded.name.clone(), recorded.created);
+    let facts = RunFacts::from_store(store, backend, false);
+    let facts = facts.map_err(RunsError::store(store.dir()))?;
+    let mut manifest = facts.manifest(Some(recorded), &name, created);
+    if is_nothing_left {
+        // No position names a corpus any more, and the recorded one had the files.
+        (manifest.corpus, manifest.forecast) = (None, None);
+    }
+    manifest.updated = Some(now());
+    file.write(&manifest)
 }
 
 /// Refuses a training of which nobody can tell what it would be without some of its files.

@@ -24,8 +24,8 @@ use clap::Subcommand;
 /// record into it at once. A record is kept until it is removed, whatever becomes of what was
 /// learned.
 ///
-/// With --json every answer is one JSON object on standard output, but that of plot, which is the names of the files,
-/// and that of list --csv. list, compare: rows. show: run_id, recorded, settings, corpus, machine, estimate, outcome
+/// With --json every answer is one JSON object on standard output; plot, which answers with the names of the files,
+/// and list --csv do not take it. list, compare: rows. show: run_id, recorded, settings, corpus, machine, estimate, outcome
 /// and notes. similar: similar, each with similarity and run. accuracy: seconds, disk_bytes and memory_bytes, each with
 /// runs, mean_percent, median_percent, bias_percent, intervals, covered and trend, or null; runs, how many were looked
 /// at; without_estimate, how many of them had none; corrections of the next forecasts on this machine, each with
@@ -56,7 +56,7 @@ enum Command {
         #[command(flatten)]
         filter: Filter,
         /// Write all columns as CSV to this file instead; `-` for standard output.
-        #[arg(long, value_name = "FILE", conflicts_with = "json")]
+        #[arg(long, value_name = "FILE")]
         csv: Option<PathBuf>,
     },
     /// Everything known of a run.

@@ -16,7 +16,6 @@
 
 mod outcome;
 
-use std::fs;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -36,7 +35,6 @@ use kato_scheduler::{
     Checkpoint, RunConfiguration, TrainError, TrainingEvent, TrainingOptions, TrainingReport,
     WorkDistribution, Workers,
 };
-use kato_store::PatternStore;
 
 use self::outcome::Outcome;
 use crate::byte_size::ByteSize;
@@ -58,6 +56,7 @@ use crate::training::errors::ErrorArgs;
 use crate::training::profile::{Profile, ProfileArgs};
 use crate::training::reporter::{ProgressMode, Reporter};
 use crate::training::seconds::seconds;
+use crate::training::unbegun;
 use crate::{notice, program};
 
 /// Trains a concept hierarchy from text into a knowledge base on the disk, the nodes of a KATO
@@ -218,7 +217,7 @@ fn run(args: &Args) -> Result<ExitCode> {
     options.probe = probe;
     args.destination
         .check_connections(args.workers, learner.config().nodes.len())?;
-    let (begun, ledger) = (args.destination.new_directory(), destination.ledger());
+    let (begun, ledger) = (args.destination.unbegun(), destination.ledger());
     let (mut run, mut loader) = args.destination.open(
         destination,
         &learner,
@@ -247,7 +246,7 @@ fn run(args: &Args) -> Result<ExitCode> {
         (Some(given), _) => Some(given.forecast),
         (None, Some(recorder)) => match recorder.forecast(&facts) {
             Err(error) => {
-                forget_unbegun(begun, &ledger, &run);
+                unbegun::forget(begun, &ledger, &run);
                 return Err(error);
             }
             found => found?,
@@ -259,7 +258,7 @@ fn run(args: &Args) -> Result<ExitCode> {
     let (report, profile) = match trained {
         Err(error) => {
             if is_unread(&error) {
-                forget_unbegun(begun, &ledger, &run);
+                unbegun::forget(begun, &ledger, &run);
             }
             return Err(error);
         }
@@ -409,25 +408,6 @@ fn is_unread(error: &Error) -> bool {
     match error.downcast_ref() {
         Some(RunsError::Train(error)) => matches!(error, TrainError::Load(_)),
         _ => matches!(error.downcast_ref(), Some(TrainError::Load(_))),
-    }
-}
-
-/// Removes the directory of a run that ended before it learned anything: the same command is the way on,
-/// and not --resume.
-fn forget_unbegun(begun: Option<PathBuf>, ledger: &Path, run: &TrainingRun) {
-    let position = run
-        .store()
-        .map(|store| Checkpoint::from_json(&store.checkpoint()));
-    let is_empty = match position {
-        Some(Ok(None)) => true,
-        Some(Ok(Some(checkpoint))) => checkpoint.cursor.documents() == 0,
-        Some(Err(_)) | None => false,
-    };
-    // What was skipped is listed nowhere else.
-    let is_listed = fs::metadata(ledger).is_ok_and(|file| file.len() > 0);
-    if let Some(dir) = begun.filter(|_| is_empty && !is_listed) {
-        // While the run has the lock, so that nobody else begins there. Its error is the one to tell.
-        drop(fs::remove_dir_all(dir));
     }
 }
 

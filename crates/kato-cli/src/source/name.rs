@@ -77,6 +77,12 @@ impl Source {
         }
     }
 
+    /// Returns whether the source is standard input.
+    #[must_use]
+    pub(crate) fn is_stdin(&self) -> bool {
+        matches!(&self.place, Place::Path(path) if path.as_os_str() == "-")
+    }
+
     /// Returns whether the source is behind a network.
     #[must_use]
     pub(crate) fn is_remote(&self) -> bool {

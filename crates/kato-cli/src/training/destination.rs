@@ -38,6 +38,7 @@ use crate::report;
 use crate::tokens::read_tokens;
 use crate::trained_run::check_readable_again;
 use crate::training::seconds::seconds;
+use crate::training::unbegun::Unbegun;
 use crate::writable::{check_file, check_replaceable, refuse_file};
 
 /// Where the knowledge goes.
@@ -165,10 +166,10 @@ impl DestinationArgs {
         backend.unwrap_or_else(|| Backend::Embedded(kb()))
     }
 
-    /// Returns the directory that the run will make, if it makes one.
-    pub(crate) fn new_directory(&self) -> Option<PathBuf> {
+    /// Returns the directory that the run will make or fill, if nothing is in it yet.
+    pub(crate) fn unbegun(&self) -> Option<Unbegun> {
         match self.backend() {
-            Backend::Embedded(dir) => Some(dir).filter(|dir| !dir.exists()),
+            Backend::Embedded(dir) => Unbegun::at(dir),
             Backend::Kato(_) | Backend::Mongodb(_) => None,
         }
     }

@@ -118,36 +118,37 @@ fn passed_over(report: &TrainingReport, ledger: &Path) -> String {
 fn errors_by_kind(report: &TrainingReport) -> Vec<String> {
     let failures = &report.failures;
     let counts = [
-        (report.bad_records, "unreadable records"),
+        (report.bad_records, "unreadable record", ""),
         (
             failures.unlearnable,
-            "documents without anything to learn from",
+            "document",
+            " without anything to learn from",
         ),
-        (failures.refused, "documents refused by a node"),
-        (failures.worker_died, "documents that took workers down"),
+        (failures.refused, "document", " refused by a node"),
+        (failures.worker_died, "document", " that took workers down"),
     ];
     in_words(&counts)
 }
 
-/// Describes the counts that are not 0.
-fn in_words(counts: &[(u64, &str)]) -> Vec<String> {
-    let counts = counts.iter().filter(|&&(count, _)| count > 0);
+/// Describes the counts that are not 0, each of something, with what is said behind it.
+fn in_words(counts: &[(u64, &str, &str)]) -> Vec<String> {
+    let counts = counts.iter().filter(|&&(count, ..)| count > 0);
     counts
-        .map(|(count, what)| format!("{} {what}", HumanCount(*count)))
+        .map(|(count, one, behind)| counted(*count, one) + behind)
         .collect()
 }
 
 /// Describes what the rules left out.
 fn left_out(dropped: &Dropped) -> Vec<String> {
     let counts = [
-        (dropped.short_paragraphs, "short paragraphs"),
-        (dropped.short_paragraph_chars, "characters of them"),
-        (dropped.heading_chars, "characters of headings"),
-        (dropped.tokens_over_limit, "tokens over the limit"),
-        (dropped.short_run_tokens, "tokens too few for a chunk"),
-        (dropped.short_sentences, "short sentences"),
-        (dropped.short_sentence_tokens, "tokens of them"),
-        (dropped.single_token_chunks, "chunks of one token"),
+        (dropped.short_paragraphs, "short paragraph", ""),
+        (dropped.short_paragraph_chars, "character", " of them"),
+        (dropped.heading_chars, "character", " of headings"),
+        (dropped.tokens_over_limit, "token", " over the limit"),
+        (dropped.short_run_tokens, "token", " too few for a chunk"),
+        (dropped.short_sentences, "short sentence", ""),
+        (dropped.short_sentence_tokens, "token", " of them"),
+        (dropped.single_token_chunks, "chunk", " of one token"),
     ];
     in_words(&counts)
 }

@@ -16,6 +16,10 @@ pub(super) fn find(innermost: &Innermost<'_>) -> Option<Unused> {
         "estimate" => estimation::unused(matches),
         "generate" => commands::generate::unused(matches),
         "analyze" => listed(matches),
+        "history plot" => unless_absent(matches, "json", "the answer is the names of the files"),
+        "history list" if is_given(matches, "csv") => {
+            unless_absent(matches, "json", "--csv writes the table as CSV")
+        }
         _ => command
             .strip_prefix("cluster ")
             .and_then(|step| of_a_plan(step, matches)),

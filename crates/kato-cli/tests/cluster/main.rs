@@ -102,6 +102,7 @@ fn what_is_missing_is_said() {
         assert!(message.contains(expected), "{line}: {message}");
     };
     fails("cluster learn --task 0", 1, "plan");
+    fails("cluster plan - --levels 4,3 --tasks 2", 2, "standard input");
     place.succeeds("cluster plan corpus --levels 4,3 --tasks 2 --ranges 1");
     // The same plan is no error, another one is.
     place.succeeds("cluster plan corpus --levels 4,3 --tasks 2 --ranges 1");

@@ -426,6 +426,15 @@ fn runs_are_recorded_and_foretell_those_that_come_after() {
             .read("plots/estimated-against-actual.svg")
             .contains("<circle")
     );
+    for line in [
+        "plot plots --json",
+        "list --csv - --json",
+        "--json list --csv -",
+    ] {
+        let line: Vec<&str> = line.split(' ').chain(["--history", "runs.db"]).collect();
+        let told = place.refusal("history", &line, 2);
+        assert!(told.contains("--json has no effect: "), "{line:?}: {told}");
+    }
     let csv = place.run("history", &["list", "--csv", "-", "--history", "runs.db"]);
     assert_eq!(String::from_utf8(csv.stdout).unwrap().lines().count(), 6);
     assert_eq!(

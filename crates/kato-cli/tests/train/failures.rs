@@ -118,3 +118,50 @@ fn too_many_failures_end_the_run_and_lose_nothing() {
     };
     assert_eq!(sorted("kato-kb"), sorted("whole"));
 }
+
+#[test]
+fn one_failure_of_each_kind_is_told_as_one() {
+    let place = Place::new();
+    let good = fs::read_to_string(place.path("corpus.jsonl")).unwrap();
+    fs::write(place.path("torn.jsonl"), format!("{good}{{\n")).unwrap();
+    let words = ["torn.jsonl", "--tokenizer", "tokenizer.json", "--quiet"];
+    let words = [&words[..], &["--levels", "3,2", "--skip-errors"]].concat();
+    let output = place.command("train", &words).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("1 error (1 unreadable record), listed in "),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_run_that_could_read_nothing_leaves_its_directory_as_it_was() {
+    let place = Place::new();
+    let good = fs::read_to_string(place.path("corpus.jsonl")).unwrap();
+    fs::create_dir(place.path("empty")).unwrap();
+    for (kb, more) in [
+        ("new", &[][..]),
+        ("empty", &[]),
+        ("new", &["--skip-errors"]),
+        ("empty", &["--skip-errors"]),
+    ] {
+        let arguments = [&["--kb", kb, "--quiet"], more].concat();
+        // All that is read with --skip-errors, so that it ends there, too.
+        fs::write(place.path("torn.jsonl"), "{\n").unwrap();
+        let output = place.train("torn.jsonl", &arguments).output().unwrap();
+        let told = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {told}");
+        // Why, also where the list of what was skipped goes with the directory.
+        assert!(told.contains("EOF while parsing"), "{arguments:?}: {told}");
+        let left = fs::read_dir(place.path(kb)).map(Iterator::count);
+        match kb {
+            "new" => assert!(left.is_err(), "{arguments:?}: {left:?}"),
+            _ => assert_eq!(left.unwrap(), 0, "{arguments:?}"),
+        }
+    }
+    fs::write(place.path("torn.jsonl"), good).unwrap();
+    for kb in ["new", "empty"] {
+        let output = place.train("torn.jsonl", &["--kb", kb]).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{kb}: {}", stderr(&output));
+    }
+}

@@ -44,6 +44,18 @@ fn what_is_forgotten_is_as_if_it_had_never_been_there() {
     let results = |run| place.run(run)["manifest"]["results"]["documents"].clone();
     assert_eq!(results("kb"), 40);
     assert!(foretold().is_null(), "it was of all files");
+    // Also as it is written, and not only as it is found out.
+    let written = |kb: &str| -> serde_json::Value {
+        let text = fs::read_to_string(place.path(kb).join("run.json")).unwrap();
+        serde_json::from_str(&text).unwrap()
+    };
+    for key in ["corpus", "state"] {
+        assert_eq!(written("kb")[key], written("without")[key], "{key}");
+    }
+    for key in ["documents", "errors", "tokens"] {
+        let results = |kb| written(kb)["results"][key].clone();
+        assert_eq!(results("kb"), results("without"), "{key}");
+    }
     // It goes on as the other does: there is nothing left to learn, and the file can be added again.
     let resumed = place.trained("a.jsonl", &["c.jsonl", "--kb", "kb", "--resume"]);
     assert_eq!(resumed["samples_processed"], 40);
@@ -70,4 +82,19 @@ fn what_cannot_be_forgotten_is_refused_with_the_reason_and_changes_nothing() {
     let (code, told) = refusal(&place, &["c.jsonl", "--kb", "held"]);
     assert_eq!(code, Some(6), "{told}");
     assert!(told.contains("held out"), "{told}");
+}
+
+#[test]
+fn a_run_of_which_all_is_forgotten_names_no_corpus() {
+    let place = place(&["--forecast", "plan.json"]);
+    let files = ["a.jsonl", "b.jsonl", "c.jsonl", "--kb", "kb"];
+    let output = place.command("forget", &files).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let manifest = &place.run("kb")["manifest"];
+    assert_eq!(manifest["results"]["documents"], 0);
+    assert!(manifest["corpus"].is_null(), "{manifest}");
+    assert!(manifest["forecast"].is_null(), "{manifest}");
+    // It begins again as a new run does.
+    let again = place.trained("a.jsonl", &["b.jsonl", "c.jsonl", "--kb", "kb", "--resume"]);
+    assert_eq!(again["samples_processed"], 60);
 }

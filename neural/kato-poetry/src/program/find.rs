@@ -3,6 +3,7 @@
 use kato_gradient::finder::RangeTestSettings;
 use kato_neural::program::{CommandFailure, Ended, say, say_json, say_largest_batch};
 use kato_poetry::run::find_rate;
+use kato_poetry::settings::Batching;
 use kato_poetry::{Corpus, Settings};
 
 use super::cli::TrainArguments;
@@ -44,10 +45,21 @@ pub(crate) fn rate(
 
 /// Searches for the largest batch whose training fits into the memory and leaves a fifth of it, by
 /// trials with the longest chunks.
+///
+/// # Errors
+///
+/// Also a wrong usage, where batches have no size that a training would take.
 pub(crate) fn batch(
     settings: &Settings,
     arguments: &TrainArguments,
 ) -> Result<Ended, CommandFailure> {
+    if settings.training.batching == Batching::TokenBudget {
+        return Err(CommandFailure::Usage(
+            "--find-batch has no effect: batches of `token-budget` are cut by training.max_tokens; leave it out, or choose another \
+             --batching"
+                .to_owned(),
+        ));
+    }
     let (items, sizes) = (
         "chunks of the greatest length",
         (settings.training.batch, MAX_SIZE),

@@ -265,6 +265,14 @@ fn the_batch_that_is_found_leaves_room_and_trains() -> Done {
         .args(["--set", &set])
         .output()?;
     assert_eq!(json(&outcome)?["ending"], "complete");
+    // The number that it finds would change nothing there.
+    let budget = ["--batching", "token-budget", "--find-batch"];
+    let mut refused = program();
+    refused.args(["train", text]).args(SMALL).args(budget);
+    let refused = refused.output()?;
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("--find-batch has no effect"), "{said}");
     // A process alone takes more than a mebibyte.
     let none = find("1")?;
     let said = String::from_utf8_lossy(&none.stderr);

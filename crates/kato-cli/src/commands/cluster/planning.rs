@@ -16,7 +16,7 @@ use crate::learning::{LearningArgs, RecordingArgs};
 use crate::numbers::{counted, share};
 use crate::patience::patiently;
 use crate::remote;
-use crate::source::{SOURCE_HELP, Source, SourceArgs};
+use crate::source::{SOURCE_HELP, Source, SourceArgs, Sources};
 
 /// Bytes of files for each task below which fewer tasks are told to do as well.
 const SMALL_TASK: u64 = 1 << 20;
@@ -79,6 +79,7 @@ impl PlanArgs {
     fn open(&self) -> Result<(Learner, StreamingDatasetLoader, Option<u64>)> {
         let learner = self.learning.learner(self.recording.recording())?;
         let sources = self.source.resolve(&self.sources)?;
+        refuse_stdin(&sources)?;
         let mut builder = sources.builder();
         if let Some(share) = self.hold_out {
             builder = builder.with_split(Split::training(share, self.seed));
@@ -137,6 +138,7 @@ pub(super) async fn extend_plan(cluster: &Cluster, args: &ExtendArgs) -> Result<
     check_reading(&args.source)?;
     let owned = args.clone();
     let sources = on_another_thread(move || owned.source.resolve(&owned.sources)).await?;
+    refuse_stdin(&sources)?;
     if sources
         .sources()
         .iter()
@@ -170,6 +172,17 @@ pub(super) async fn extend_plan(cluster: &Cluster, args: &ExtendArgs) -> Result<
     }
     let done = cluster.extend(add, &options).await?;
     Ok(planned(done))
+}
+
+/// Refuses a corpus that is gone once the plan is made, before it is read.
+fn refuse_stdin(sources: &Sources) -> Result<()> {
+    if sources.sources().iter().any(Source::is_stdin) {
+        bail_as!(
+            Usage,
+            "no machine can read standard input again for its task: write it to a file that all of them reach, and name that"
+        );
+    }
+    Ok(())
 }
 
 /// Refuses what would let a task, or an extension, be read otherwise than its plan says.

@@ -7,7 +7,7 @@ use crate::program;
 use crate::unused::Innermost;
 
 /// Options that do nothing alone, by command: each is for another option, or for another kind of place.
-const ALONE: [(&str, &[&str]); 17] = [
+const ALONE: [(&str, &[&str]); 18] = [
     ("analyze", &["limit", "run"]),
     ("cleanup", &["run"]),
     ("cluster diff", &["generation"]),
@@ -23,6 +23,7 @@ const ALONE: [(&str, &[&str]); 17] = [
         "generate",
         &["seed", "temperature", "top-k", "top-p", "width"],
     ),
+    ("history plot", &["json"]),
     ("plan", ORDER),
     ("purge", &["run"]),
     ("retire", &["run"]),
@@ -181,7 +182,11 @@ fn no_option_is_refused_alone_that_has_an_effect() {
         }
     }
     assert!(n_taken > 300, "{n_taken}");
-    let is_here = |words: &str| cfg!(feature = "cluster") || !words.starts_with("cluster");
+    let is_here = |words: &str| match words.split(' ').next() {
+        Some("cluster") => cfg!(feature = "cluster"),
+        Some("history") => cfg!(feature = "history"),
+        _ => true,
+    };
     let expected = ALONE.iter().filter(|(words, _)| is_here(words));
     let told = |(words, flags): &(&str, &[&str])| -> Vec<String> {
         let lines = flags.iter().map(|flag| format!("{words} --{flag}"));

@@ -1,0 +1,71 @@
+//! The directory of a run that ended before it learned anything, which is left as it was found.
+
+use std::fs;
+use std::io::{self, BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+
+use kato_runs::TrainingRun;
+use kato_scheduler::Checkpoint;
+use kato_store::PatternStore as _;
+
+use crate::notice;
+
+/// A directory in which nothing is.
+#[derive(Debug)]
+pub(crate) struct Unbegun {
+    dir: PathBuf,
+    /// Whether the run makes it.
+    is_missing: bool,
+}
+
+impl Unbegun {
+    /// Looks at a directory; `None` where something is in it, or nobody can tell.
+    pub(crate) fn at(dir: PathBuf) -> Option<Self> {
+        let is_missing = !dir.exists();
+        let is_empty = || fs::read_dir(&dir).is_ok_and(|mut entries| entries.next().is_none());
+        (is_missing || is_empty()).then_some(Self { dir, is_missing })
+    }
+
+    /// Removes what the run has made.
+    fn restore(&self) -> io::Result<()> {
+        if self.is_missing {
+            return fs::remove_dir_all(&self.dir);
+        }
+        for entry in fs::read_dir(&self.dir)? {
+            let entry = entry?;
+            match entry.file_type()?.is_dir() {
+                true => fs::remove_dir_all(entry.path())?,
+                false => fs::remove_file(entry.path())?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Leaves the directory of a run that learned nothing as it was: the same command is the way on, and not
+/// --resume, which would want the corpus that could not be read.
+pub(crate) fn forget(begun: Option<Unbegun>, ledger: &Path, run: &TrainingRun) {
+    let position = run
+        .store()
+        .map(|store| Checkpoint::from_json(&store.checkpoint()));
+    let is_empty = match position {
+        Some(Ok(None)) => true,
+        Some(Ok(Some(checkpoint))) => checkpoint.cursor.documents() == 0,
+        Some(Err(_)) | None => false,
+    };
+    let Some(begun) = begun.filter(|_| is_empty) else {
+        return;
+    };
+    // The list goes with the directory, and why nothing could be read stands nowhere else.
+    if let Some(first) = first_line(ledger) {
+        notice::say(format_args!("the first that could not be read: {first}"));
+    }
+    // While the run has the lock, so that nobody else begins there. Its error is the one to tell.
+    drop(begun.restore());
+}
+
+/// Returns the first line of a file; `None` where there is none.
+fn first_line(file: &Path) -> Option<String> {
+    let file = BufReader::new(fs::File::open(file).ok()?);
+    file.lines().next()?.ok()
+}
