@@ -60,7 +60,7 @@ impl Service {
         let is_sorted = Cell::new(false);
         let form = Form {
             store: &|outcome| StoredAnswer::packed(&PackedBatch::pack(outcome, is_sorted.get())),
-            read: &|answer| PackedBatch::read(&answer, items.take()),
+            read: &|answer| PackedBatch::read(answer, items.take()),
         };
         self.operate_as(
             id,

@@ -100,10 +100,10 @@ pub(super) fn observation(outcome: &ObserveOutcome) -> StoredAnswer {
 }
 
 /// Reads a kept answer to an observation.
-pub(super) fn read_observation(answer: StoredAnswer) -> Result<ObserveOutcome, ServiceError> {
+pub(super) fn read_observation(answer: &StoredAnswer) -> Result<ObserveOutcome, ServiceError> {
     let outcome = match answer {
         StoredAnswer::Whole(bytes) => {
-            let kept: KeptObservation = StoredAnswer::read(&bytes)?;
+            let kept: KeptObservation = StoredAnswer::read(bytes)?;
             serde_json::to_value(kept).and_then(serde_json::from_value)
         }
         kept => {
@@ -115,7 +115,7 @@ pub(super) fn read_observation(answer: StoredAnswer) -> Result<ObserveOutcome, S
 }
 
 /// Reads the kept answer to a learn.
-pub(super) fn read_learn(answer: StoredAnswer) -> Result<LearnAnswer, ServiceError> {
+pub(super) fn read_learn(answer: &StoredAnswer) -> Result<LearnAnswer, ServiceError> {
     StoredAnswer::read(answer.bytes()).or_else(|error| {
         // Journals of before have no number of events.
         let (node_id, outcome) = StoredAnswer::read(answer.bytes()).map_err(|_| error)?;

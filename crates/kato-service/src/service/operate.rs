@@ -38,7 +38,7 @@ pub(super) type OperationOutcome<T> = (Result<T, ServiceError>, Vec<Lesson>);
 /// The form in which an answer is kept for when its request is repeated.
 pub(super) struct Form<'a, T> {
     pub(super) store: &'a dyn Fn(&T) -> StoredAnswer,
-    pub(super) read: &'a dyn Fn(StoredAnswer) -> Result<T, ServiceError>,
+    pub(super) read: &'a dyn Fn(&StoredAnswer) -> Result<T, ServiceError>,
 }
 
 impl<T: Serialize + DeserializeOwned> Form<'_, T> {
@@ -271,7 +271,7 @@ impl Shared {
         let outcome = match self.keys.claim(journal, scope, key, digest, times)? {
             Claim::New(claimed) => return Ok(BeginResult::New(Some(claimed))),
             Claim::Seen(StoredAnswer::Refused(bytes)) => Err(kept::read_refusal(&bytes)?),
-            Claim::Seen(answer) => Ok((form.read)(answer)?),
+            Claim::Seen(answer) => Ok((form.read)(&answer)?),
         };
         self.counters.replays.add(1);
         // The record of the first request may still be in the queue: this entry comes behind it, so
