@@ -180,9 +180,13 @@ impl Pending {
 
     /// Returns the bytes of memory that the learns take, metadata, emotives and vectors not counted.
     pub(crate) fn heap_bytes(&self) -> usize {
-        // The table has a byte of the hash for each entry.
-        let learned = self.learned.capacity() * (size_of::<(PatternName, Learned)>() + 1);
-        learned + self.contents.0.capacity()
+        // A table has a power of two of places, of which one in eight stays empty and is no capacity.
+        let places = match self.learned.capacity() {
+            0 => 0,
+            capacity => capacity.next_power_of_two(),
+        };
+        // Each has a byte of the hash.
+        places * (size_of::<(PatternName, Learned)>() + 1) + self.contents.0.capacity()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -206,6 +210,19 @@ impl Learned {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn places_that_stay_empty_are_counted() {
+        let mut pending = Pending::default();
+        assert_eq!(pending.heap_bytes(), 0);
+        for number in 0..100_u32 {
+            pending.count(PatternName::of_events(&[[number.to_string()]]));
+        }
+        // A table of 128 places takes 112 entries.
+        assert_eq!(pending.learned.capacity(), 112);
+        let entry = size_of::<(PatternName, Learned)>() + 1;
+        assert_eq!(pending.heap_bytes(), 128 * entry);
+    }
 
     #[test]
     fn contents_are_those_of_the_events() {

@@ -1,9 +1,10 @@
 //! What the server offers beyond KATO.
 
+use kato_model::{KatoGeneration, PatternName};
 use kato_service::{Service, ServiceOptions};
 use serde_json::{Value, json};
 
-use crate::support::{Request, Running};
+use crate::support::{Answer, Request, Running};
 
 fn batch() -> Value {
     json!({"sequences": [
@@ -92,6 +93,51 @@ async fn a_request_repeated_with_its_key_acts_once_also_after_a_restart() {
         server.get(&format!("/sessions/{id}/stm")).await.json()["length"],
         1
     );
+}
+
+#[tokio::test]
+async fn a_sequence_that_is_refused_on_its_way_teaches_once_also_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = || {
+        let options = ServiceOptions::default().with_generation(KatoGeneration::V6);
+        Service::open(dir.path(), options).unwrap()
+    };
+    let name = |event| PatternName::of_events(&[event]).to_string();
+    let server = Running::of(open(), |builder| builder).await;
+    let id = server.session("n").await;
+    let at = |what: &str| format!("/sessions/{id}/{what}");
+    let retired = json!({"pattern_ids": [name(["c", "d"])]});
+    let answer = server.post(&at("patterns/retire"), retired).await;
+    assert_eq!(answer.status, 200);
+    let sequence = Request::new("POST", &at("observe-sequence"))
+        .header("idempotency-key", "k-1")
+        .json(&json!({
+            "observations": [{"strings": ["a", "b"]}, {"strings": ["c", "d"]}],
+            "learn_after_each": true,
+        }));
+    // All but the time at which it is answered.
+    let refusal = |answer: &Answer| {
+        let mut error = answer.json()["error"].take();
+        error.as_object_mut().unwrap().remove("timestamp");
+        (answer.status, error)
+    };
+    let first = server.send(sequence.clone()).await;
+    assert_eq!(
+        (first.status, first.header("idempotency-replayed")),
+        (409, None)
+    );
+    let again = server.send(sequence.clone()).await;
+    assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    assert_eq!(refusal(&again), refusal(&first));
+    server.stop().await.unwrap().unwrap();
+
+    let server = Running::of(open(), |builder| builder).await;
+    let again = server.send(sequence).await;
+    assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    assert_eq!(refusal(&again), refusal(&first));
+    server.stop().await.unwrap().unwrap();
+    let taught = open().pattern("n", &name(["a", "b"])).unwrap().unwrap();
+    assert_eq!(taught.frequency, 1);
 }
 
 #[tokio::test]
