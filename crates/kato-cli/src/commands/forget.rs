@@ -31,7 +31,7 @@ use crate::trained_run::TrainedRun;
 /// it is then that of a training without them, to the last byte of its export, and goes on as such.
 ///
 /// The files are read and learned once more, with the options of the training, so they must be there as they
-/// were; that takes as long as training on them alone. `kato train --add` learns them again. Refused (exit
+/// were; that takes about as long as training on them alone. `kato train --add` learns them again. Refused (exit
 /// code 6) are files that were never learned, have changed, or were not read to their end, and a training of
 /// which nobody can tell what it would be without them: with --provenance, --metadata, --hold-out, --sample,
 /// --skip, --shard or a mixture, or where learned patterns were removed by other means.
