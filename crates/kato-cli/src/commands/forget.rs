@@ -36,9 +36,9 @@ use crate::trained_run::TrainedRun;
 /// which nobody can tell what it would be without them: with --provenance, --metadata, --hold-out, --sample,
 /// --skip, --shard or a mixture, or where learned patterns were removed by other means.
 ///
-/// Patterns that go are passed over from then on, and leave the files when more is learned or forgotten; with
-/// --rewrite they do at once. Occurrences go whole: `kato index --occurrences` keeps those of the other
-/// documents. The index and the head's counts follow by themselves. What is retired stays so.
+/// Patterns that go are passed over from then on, and leave the segments with a later merge; with --rewrite
+/// they do at once, and the index and the head's counts with the next `kato index`. Occurrences go whole:
+/// `kato index --occurrences` keeps those of the other documents. What is retired stays so.
 ///
 /// With --json the result is one JSON object on standard output: kb, files, documents, tokens, learns (learn
 /// calls of each level), had_occurrences, and index, where that of what is left was written, with patterns,
@@ -53,7 +53,8 @@ pub(crate) struct Args {
     /// What happened in the training to a record that could not be read.
     #[arg(long, value_name = "POLICY", value_enum, default_value = "skip")]
     on_bad: OnBad,
-    /// Write the segments again that hold what was forgotten, now or before, so that none has anything of it left.
+    /// Write the segments again that hold what was forgotten, now or before, so that none has more of it left than
+    /// names that others refer to.
     #[arg(long)]
     rewrite: bool,
     /// Print one JSON object to standard output.
