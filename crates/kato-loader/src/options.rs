@@ -55,7 +55,8 @@ pub enum Format {
 
 /// How a file is compressed. Parquet compresses its own pages and must not be compressed again.
 ///
-/// Without an explicit choice the extension decides: `.gz`, `.gzip`, `.zst`, `.zstd`, `.bz2`, `.xz`,
+/// Without an explicit choice the extension decides: `.gz`, `.gzip`, `.zst`, `.zstd`, `.bz2`, `.bzip2`,
+/// `.xz`,
 /// and the first bytes where a name says nothing at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

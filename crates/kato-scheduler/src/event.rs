@@ -36,7 +36,7 @@ pub enum TrainingEvent {
         /// The ceiling, in bytes.
         ceiling: u64,
     },
-    /// Something about the nodes that the user should know, such as that they are slow.
+    /// Something that the user should know, such as that the nodes are slow.
     Notice {
         /// The text: what it is, and what can be done.
         text: String,

@@ -4,8 +4,7 @@
 //!
 //! Start with [`train_parallel`], which runs a session: the caller's thread reads documents and hands
 //! them out, workers learn them, a committer makes them durable together with the position behind
-//! them. They share nothing but counters and talk by messages; who holds what is decided in one
-//! place, which is tested by simulation.
+//! them. They talk by messages; who holds what is decided in one place, which is tested by simulation.
 //!
 //! * [`RunConfiguration`] says what a run learns, [`TrainingOptions`] how: [`Workers`],
 //!   [`WorkDistribution`], [`FailurePolicy`], [`StopSignal`].

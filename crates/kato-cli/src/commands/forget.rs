@@ -31,14 +31,14 @@ use crate::trained_run::TrainedRun;
 /// it is then that of a training without them, to the last byte of its export, and goes on as such.
 ///
 /// The files are read and learned once more, with the options of the training, so they must be there as they
-/// were; that takes as long as training on them alone. `kato train --add` learns them again. Refused (exit
+/// were; that takes about as long as training on them alone. `kato train --add` learns them again. Refused (exit
 /// code 6) are files that were never learned, have changed, or were not read to their end, and a training of
 /// which nobody can tell what it would be without them: with --provenance, --metadata, --hold-out, --sample,
 /// --skip, --shard or a mixture, or where learned patterns were removed by other means.
 ///
-/// Patterns that go are passed over from then on, and leave the files when more is learned or forgotten; with
-/// --rewrite they do at once. Occurrences go whole: `kato index --occurrences` keeps those of the other
-/// documents. The index and the head's counts follow by themselves. What is retired stays so.
+/// Patterns that go are passed over from then on, and leave the segments with a later merge; with --rewrite
+/// they do at once, and the index and the head's counts with the next `kato index`. Occurrences go whole:
+/// `kato index --occurrences` keeps those of the other documents. What is retired stays so.
 ///
 /// With --json the result is one JSON object on standard output: kb, files, documents, tokens, learns (learn
 /// calls of each level), had_occurrences, and index, where that of what is left was written, with patterns,
@@ -53,7 +53,8 @@ pub(crate) struct Args {
     /// What happened in the training to a record that could not be read.
     #[arg(long, value_name = "POLICY", value_enum, default_value = "skip")]
     on_bad: OnBad,
-    /// Write the segments again that hold what was forgotten, now or before, so that none has anything of it left.
+    /// Write the segments again that hold what was forgotten, now or before, so that none has more of it left than
+    /// names that others refer to.
     #[arg(long)]
     rewrite: bool,
     /// Print one JSON object to standard output.

@@ -1,5 +1,5 @@
-//! The number of documents that this machine learns in a second: as the user says, or measured in
-//! about a second.
+//! The number of documents that this machine learns in a second: as the user says, or measured in a
+//! second at most.
 
 use std::io::Cursor;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::numbers::counted;
 
 /// Time that is measured for; less where the text ends before.
 const MEASURED: Duration = Duration::from_secs(1);
-/// Synthetic text that is made for it: more than is learned in that time on small machines.
+/// Synthetic text that is made for it: more than is learned in that time on slow machines.
 const TEXT_BYTES: u64 = 16 << 20;
 /// The text that the synthetic one resembles.
 const SAMPLE: &str = include_str!("../../data/sample.txt");
