@@ -159,7 +159,7 @@ impl ServerBuilder {
     /// Allows a name by which the server is asked, such as `kato.example` or that of a container;
     /// called again, one more.
     ///
-    /// Without a token a server answers only requests that ask it by an address or as `localhost`:
+    /// Without a token a server refuses requests that ask it by another name than an address or `localhost`:
     /// the domain of a page could be made to lead to the server's address, and the page would then
     /// be taken for one of the server's. If the server listens on a loopback address, the address
     /// must be that or another loopback address. With a token names do not matter.
