@@ -91,7 +91,7 @@ settings! {
     /// Sets the maximum total size in bytes of all answers together that clients have not read yet,
     /// and of the copies that they are being made of, those up to 64 KiB not counted. Reads for
     /// whose answers there is no room get status 503 and `Retry-After`, those larger than seven
-    /// eighths alone status 507. Of writes only a purge of more than 1,000 patterns without their names is
+    /// eighths alone status 507. Of writes only a purge of more than 1,024 patterns without their names is
     /// refused for it, before it purges. Default 256 MiB.
     with_max_answer_memory max_answer_memory: usize;
     /// Sets the maximum number of requests that are answered at a time, up to the last byte of
