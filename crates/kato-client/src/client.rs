@@ -33,7 +33,7 @@ use crate::{ClientError, KatoGeneration, SessionOptions};
 ///
 /// **Nothing is repeated blindly.** A session that the server lost is created anew with the
 /// short-term memory that it had. A request without an answer is repeated only where that is
-/// harmless, or after the server has shown that it did not act; where nobody can tell,
+/// harmless, or after the server has shown, as far as it can, that it did not act; where nobody can tell,
 /// [`ClientError::OutcomeUnknown`] says so and the session accepts no more work until
 /// [`start_over`](Self::start_over). A call that observes, learns, clears or changes settings is
 /// carried out to its end, also if it is dropped before it is done.

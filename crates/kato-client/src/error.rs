@@ -12,7 +12,7 @@ type Source = Box<dyn StdError + Send + Sync>;
 
 /// The reason why a call failed.
 ///
-/// No message holds the token or the body of a request.
+/// No message holds the token, or more of the body of a request than the server quotes.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
@@ -78,8 +78,8 @@ pub enum ClientError {
         /// One entry for every argument or setting that is wrong.
         details: Vec<ValidationDetail>,
     },
-    /// The server does not learn a pattern any more, because somebody has retired it (6.x). Nothing was
-    /// learned.
+    /// The server does not learn a pattern any more, because somebody has retired it (6.x). Of a sequence
+    /// that learns several times, what it learned before stays; otherwise nothing was learned.
     #[error(
         "{method} {path}: the server has retired {}: un-retire it there, or leave out what holds it",
         pattern.as_ref().map_or_else(|| "the pattern".to_owned(), |name| format!("pattern {name}"))

@@ -19,8 +19,8 @@ use crate::observation::EmotiveValues;
 pub const EXTENSIONS_PATH: &str = "/extensions";
 
 /// Request header with a text that the client makes up for one request: up to 255 visible ASCII
-/// characters. A request that is repeated with its key acts once: the server sends its first answer
-/// again, also after a restart.
+/// characters. A request that is repeated with its key acts once, as long as the server knows the key: it
+/// sends its first answer again. A server with a data directory knows keys after a restart as well.
 // Both names are lower case because `HeaderName::from_static` panics on anything else.
 pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
 

@@ -221,7 +221,8 @@ async fn answer(
         }
         Err(refusal) => refusal.into(),
     };
-    // Only reads can be refused here: what a write answers never costs more than its body did.
+    // Only reads can be refused here: what a write answers costs no more than its body did, or was paid
+    // for before it began.
     let reply = match resources.charge_answer(reply.len()) {
         Ok(()) => reply,
         Err(error) => Refusal::from(error).into(),

@@ -135,8 +135,8 @@ impl RequestResources {
 
     /// Pays for an answer that is ready, and returns what was held beyond that. An answer of up to
     /// 64 KiB costs nothing: there are no more of them than requests. Nor does one that is no
-    /// larger than what the body took: answers to writes never are, so that a write that was
-    /// carried out is never refused.
+    /// larger than what the body took. Answers to writes are no larger, or are paid for before, so that a
+    /// write that was carried out is not refused.
     pub(crate) fn charge_answer(&self, bytes: usize) -> Result<(), AnswerMemoryError> {
         if bytes <= self.free || bytes <= self.request.bytes() {
             self.request.shrink_to(bytes);
@@ -148,7 +148,10 @@ impl RequestResources {
         // `write` has paid for its buffer already, and for what that was made of; other answers pay
         // here.
         let more = bytes.saturating_sub(self.answer.bytes());
-        self.answer.grow(more).map_err(AnswerMemoryError)?;
+        // Who needs nothing is not refused, however full it is.
+        if more > 0 {
+            self.answer.grow(more).map_err(AnswerMemoryError)?;
+        }
         self.answer.shrink_to(bytes);
         Ok(())
     }

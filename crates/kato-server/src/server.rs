@@ -91,7 +91,8 @@ settings! {
     /// Sets the maximum total size in bytes of all answers together that clients have not read yet,
     /// and of the copies that they are being made of, those up to 64 KiB not counted. Reads for
     /// whose answers there is no room get status 503 and `Retry-After`, those larger than seven
-    /// eighths alone status 507; writes are never refused for it. Default 256 MiB.
+    /// eighths alone status 507. Of writes only a purge of more than 1,024 patterns without their names is
+    /// refused for it, before it purges. Default 256 MiB.
     with_max_answer_memory max_answer_memory: usize;
     /// Sets the maximum number of requests that are answered at a time, up to the last byte of
     /// their answers, those that wait for a thread included; others get status 503 and
@@ -159,7 +160,7 @@ impl ServerBuilder {
     /// Allows a name by which the server is asked, such as `kato.example` or that of a container;
     /// called again, one more.
     ///
-    /// Without a token a server answers only requests that ask it by an address or as `localhost`:
+    /// Without a token a server refuses requests that ask it by another name than an address or `localhost`:
     /// the domain of a page could be made to lead to the server's address, and the page would then
     /// be taken for one of the server's. If the server listens on a loopback address, the address
     /// must be that or another loopback address. With a token names do not matter.

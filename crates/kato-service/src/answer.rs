@@ -307,7 +307,8 @@ pub struct NextOutcome {
     pub other: f64,
     /// The symbols that were asked for, in the order of the question.
     pub asked: Vec<AskedSymbol>,
-    /// Explanations, of those of them that are known.
+    /// Explanations, if they were asked for: of those of them that are known, or of the most probable symbol
+    /// where none were asked for.
     pub explanations: Vec<Explanation>,
 }
 

@@ -15,13 +15,13 @@ const SESSION_SHARE: usize = 16;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Durability {
-    /// What teaches or clears a node is on the disk (`fdatasync`): it survives a power cut. Other
-    /// changes of sessions are handed to the operating system: they survive a kill, and may be lost
+    /// What changes a node or the record of a run is on the disk (`fdatasync`): it survives a power cut.
+    /// What changes sessions alone is handed to the operating system: it survives a kill, and may be lost
     /// by a power cut.
     #[default]
     Disk,
-    /// Everything is handed to the operating system: it survives a kill, and may be lost by a power
-    /// cut, the latest first.
+    /// Nearly everything is handed to the operating system: it survives a kill, and may be lost by a
+    /// power cut, the latest first. What clears a node or takes patterns back is on the disk.
     Os,
 }
 

@@ -49,15 +49,15 @@ const NODES: &str = "nodes";
 /// A KATO server without HTTP: cheap to clone, usable from any thread.
 ///
 /// * **Sessions** have ids and end when nobody has written to them for their lifetime, or when
-///   there are too many. Operations of one session run one after the other, those of different
+///   there are too many. Writes of one session run one after the other, those of different
 ///   sessions side by side, but for what teaches one node.
 /// * **Nodes**: sessions with one node id share a knowledge base, which is loaded when first used.
 ///   Node ids that differ only in characters that a [processor
 ///   id](kato_model::naming::processor_id) does not keep share one, too, as in KATO.
 /// * **Idempotency keys** make a request that is repeated act once. They are scoped by the
 ///   knowledge base, so a client whose session has ended can repeat the request from a new one.
-///   Only requests that succeeded are remembered: a sequence that fails on its way keeps what it taught
-///   before, and teaches it again when it is repeated.
+///   Requests that were refused are not remembered: a sequence that is refused on its way keeps what it
+///   taught before, and teaches it again when it is repeated.
 ///
 /// Call [`maintain`](Self::maintain) about every second, and [`close`](Self::close) in the end.
 ///

@@ -18,7 +18,7 @@ impl KatoClient {
     /// learning them one by one.
     ///
     /// The client's own session and short-term memory have no part in it. On a kato-rs server the
-    /// items go into `learn-batch` requests as large as it takes. On a stock server of generation
+    /// items go into `learn-batch` requests nearly as large as it takes. On a stock server of generation
     /// 3.10 or later items of exactly `chunk_size` events of one symbol each, without emotives or metadata,
     /// go together into long sequences of a session that learns whenever a chunk is complete; all
     /// others cost one request each, from 6.x on two, and one more after an item with emotives or metadata,

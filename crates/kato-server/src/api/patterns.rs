@@ -11,6 +11,9 @@ use crate::call::Call;
 use crate::compat::query;
 use crate::reply::{Outcome, Reply};
 
+/// Bytes that a purged pattern takes in an answer, at most.
+const PURGED: usize = 64;
+
 /// Handles `GET /patterns/count`.
 pub(crate) fn count(app: &App, call: &Call) -> Outcome {
     // What was learned counts at once, so there is nothing to wait for: only its form is checked.
@@ -68,9 +71,15 @@ pub(crate) fn unretire(app: &App, call: &Call) -> Outcome {
 /// Handles `POST /sessions/{session_id}/patterns/purge`.
 pub(crate) fn purge(app: &App, call: &Call) -> Outcome {
     let (names, max_patterns) = bodies::purge(&call.headers, &call.body)?;
-    let receipt =
-        app.service
-            .purge(call.param(), names.as_deref(), max_patterns, call.key(app)?)?;
+    if names.is_none() {
+        // The answer is larger than the body here. Paid for before anything is purged, so that what was
+        // carried out is not refused.
+        call.resources
+            .reserve(max_patterns.saturating_mul(PURGED))?;
+    }
+    let receipt = app
+        .service
+        .purge(call.param(), names.as_deref(), max_patterns, call.key(app)?)?;
     let session_id = call.param().to_owned();
     Ok(acknowledged(receipt, |answer| {
         let outcome = answer.outcome;

@@ -176,7 +176,7 @@ fn described(
             "in": "header",
             "required": false,
             "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
-            "description": "A request repeated with its key acts once.",
+            "description": "A request that succeeded acts once when it is repeated with its key, as long as that is known.",
             "x-extension": true,
         }));
     }

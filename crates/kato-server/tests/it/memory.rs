@@ -269,6 +269,28 @@ async fn an_answer_larger_than_all_memory_for_answers_is_not_to_be_had() {
 }
 
 #[tokio::test]
+async fn a_purge_whose_answer_may_have_no_room_purges_nothing() {
+    let server = Running::of(in_memory(), |builder| {
+        builder.with_max_answer_memory(MIB / 8)
+    })
+    .await;
+    let id = server.session("n").await;
+    let retire = format!("/sessions/{id}/patterns/retire");
+    for part in 0..3 {
+        let names = (0..1000).map(|idx| format!("{:040x}", part * 1000 + idx));
+        let names: Vec<_> = names.collect();
+        let retired = server.post(&retire, json!({"pattern_ids": names})).await;
+        assert_eq!(retired.status, 200);
+    }
+    let purge = format!("/sessions/{id}/patterns/purge");
+    let refused = server.post(&purge, json!({"max_patterns": 10_000})).await;
+    assert_eq!(refused.status, 507);
+    let purged = server.post(&purge, json!({"max_patterns": 1000})).await;
+    assert_eq!(purged.status, 200);
+    assert_eq!(purged.json()["remaining"], 2000);
+}
+
+#[tokio::test]
 async fn what_predictions_are_made_of_is_paid_for() {
     let server = Running::of(in_memory(), |builder| builder.with_max_answer_memory(MIB)).await;
     let id = remember(&server, 2 * MIB).await;

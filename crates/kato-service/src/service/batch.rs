@@ -29,7 +29,7 @@ impl Service {
     /// [`EngineError::Retired`] in a [`ServiceError::Engine`], and as
     /// [`observe`](Self::observe); everything is checked before the first sequence is learned.
     /// Should the node turn out to be full or damaged on the way, it is
-    /// [`ServiceError::NodeInterrupted`]: the node is loaded again, without any of the batch.
+    /// [`ServiceError::NodeInterrupted`]: in a directory the node is loaded again, without any of the batch.
     pub fn learn_batch(
         &self,
         id: &str,
