@@ -93,7 +93,7 @@ impl<'h> GenerationView<'h> {
         } else {
             ""
         };
-        text += &format!("   {fit}, best of {}{bridge}\n", span.n_choices);
+        text += &format!("   {fit}, chosen from {}{bridge}\n", span.n_choices);
         text += &format!(
             "   potential {:.4}, similarity {:.4}, evidence {:.4}, confidence {:.4}, snr {:.4}, frequency {}\n",
             prediction.potential,

@@ -8,8 +8,8 @@
 //! * [`Snapshot`] is the content of a store in numbers: frequencies, the links between levels, a
 //!   digest.
 //! * [`SnapshotComparison`] is the difference between two snapshots, and whether the knowledge is the same.
-//! * [`CleanupPlan`] lists the rare patterns that a clean-up would remove, and removes them while
-//!   the hierarchy stays whole.
+//! * [`CleanupPlan`] lists the rare patterns that a clean-up would remove, and removes them with
+//!   regard to the patterns that refer to them.
 //! * [`Growth`] is Heaps' law through numbers of patterns after numbers of samples.
 //!
 //! ```
@@ -46,8 +46,10 @@
 //!
 //! - A node that cannot be read, or that changes while it is read, is an error: numbers are never those of a
 //!   part.
-//! - A clean-up leaves no reference to a pattern that it removed. It is one commit, which keeps the training
-//!   position, and a plan is refused when the store is no longer in the state that it was made for.
+//! - A clean-up leaves no node with a reference to a pattern that it removed from the node below. Names that
+//!   went up past a node ([`TailPolicy::Promote`](kato_learner::TailPolicy::Promote)) are not followed. It is
+//!   one commit, which keeps the training position, and a plan is refused when the store is no longer in the
+//!   state that it was made for.
 //! - No number is called good or bad.
 //!
 //! # Limits

@@ -22,8 +22,8 @@ use crate::trie::Trie;
 ///
 /// It counts the n-grams that the patterns of a hierarchy hold, each occurrence once, at the lowest
 /// level that holds it whole, and mixes them with what the history itself says; see the
-/// [crate](crate). An answer is a function of the patterns, the history, the weights and the
-/// options: neither the kind of store nor the order of learning changes a bit of it.
+/// [crate](crate). An answer is a function of what was counted, the history, the weights, the options and
+/// what the caller brings: neither the kind of store nor the order of learning changes a bit of it.
 ///
 /// # Memory and time
 ///

@@ -8,7 +8,7 @@
 //!   level's predictions.
 //! * [`Hierarchy::unravel`] takes a pattern, or any future, down to tokens and text; an
 //!   [`Unraveller`] does so for many.
-//! * [`Hierarchy::generate`] goes up and down until nothing that was learned continues the text;
+//! * [`Hierarchy::generate`] goes up and down as long as something that was learned continues the text;
 //!   every [`GeneratedSpan`] states where it comes from. A [`Generator`] yields them one by one.
 //! * [`Hierarchy::head`] gives a [`TextHead`]: the next token with its probability, why it has that,
 //!   the surprise of a text, and text written by probabilities.

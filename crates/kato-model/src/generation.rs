@@ -51,7 +51,7 @@ impl KatoGeneration {
         }
     }
 
-    /// Returns the release by which the generation was measured.
+    /// Returns the release that stands for the generation.
     #[must_use]
     pub const fn release(self) -> &'static str {
         match self {

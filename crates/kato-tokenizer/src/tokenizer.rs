@@ -33,7 +33,8 @@ pub trait Tokenizer: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// When the tokenizer has no id for a part of the text; `ids` is then as it was before.
+    /// When the tokenizer has no id for a part of the text, or the text costs more than it may; `ids` is then as
+    /// it was before.
     fn encode_into(&self, text: &str, ids: &mut Vec<u32>) -> Result<(), TokenizeError>;
 
     /// Returns the text that `ids` stand for, special tokens included.

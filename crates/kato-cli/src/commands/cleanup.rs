@@ -1,5 +1,5 @@
-//! The command `kato cleanup`: forgets the rare patterns of a knowledge base without leaving
-//! references to them behind.
+//! The command `kato cleanup`: forgets the rare patterns of a knowledge base with regard to the
+//! patterns of the node above that refer to them.
 //!
 //! ```text
 //! kato cleanup --kb my-kb --threshold 2 --dry-run

@@ -1,4 +1,4 @@
-//! Clean-up: removes rare patterns without breaking the hierarchy. A plan is made first and applied
+//! Clean-up: removes rare patterns with regard to the node above. A plan is made first and applied
 //! afterwards.
 
 mod removal;
@@ -47,7 +47,7 @@ impl CleanupOptions {
 }
 
 /// The treatment of a pattern that is too rare while it is part of a pattern of the node above.
-/// Either way no reference is left that leads nowhere, unless it led nowhere before.
+/// Either way no reference to the node below leads nowhere that led somewhere before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum References {

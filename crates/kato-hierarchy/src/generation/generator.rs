@@ -29,9 +29,9 @@ use crate::{Hierarchy, HierarchyError, Prompt};
 ///
 /// # The end
 ///
-/// See [`GenerationEnd`]. With [`bridges`](GenerationOptions::bridges), where what was learned ends, the last
-/// tokens (one less than a chunk) are looked for anywhere in the patterns of level 0, and the text
-/// goes on from there.
+/// See [`GenerationEnd`]. With [`bridges`](GenerationOptions::bridges), where nothing that was learned goes
+/// on, the last tokens (one less than a chunk) are looked for anywhere in the patterns of level 0, and
+/// the text continues from there.
 #[derive(Debug)]
 pub struct Generator<'h> {
     search: Search<'h>,

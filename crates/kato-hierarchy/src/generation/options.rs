@@ -56,8 +56,8 @@ pub struct GenerationOptions {
     /// Number of continuations that each level compares and passes to the level above; 1 to 1000.
     /// Default 10.
     pub candidates: usize,
-    /// Whether to continue where what was learned ends, from patterns that hold the last tokens
-    /// somewhere. Default `false`.
+    /// Whether to continue where nothing that was learned goes on, from patterns that hold the last
+    /// tokens somewhere. Default `false`.
     pub bridges: bool,
     /// Texts after which generation ends; the text itself is part of the answer. None by default.
     pub stop: Vec<String>,

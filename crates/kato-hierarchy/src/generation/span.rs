@@ -68,7 +68,7 @@ pub struct GeneratedSpan {
     pub score: f64,
     /// Number of choices from which this one was chosen.
     pub n_choices: usize,
-    /// Whether what was learned had ended, so that only the last tokens were searched.
+    /// Whether nothing continued the text, so that its last tokens alone were searched.
     pub is_bridge: bool,
     /// The patterns that the text is in the middle of, from level 0 up to the pattern whose future
     /// was taken.

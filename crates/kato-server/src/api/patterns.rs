@@ -77,9 +77,9 @@ pub(crate) fn purge(app: &App, call: &Call) -> Outcome {
         call.resources
             .reserve(max_patterns.saturating_mul(PURGED))?;
     }
-    let receipt = app
-        .service
-        .purge(call.param(), names.as_deref(), max_patterns, call.key(app)?)?;
+    let receipt =
+        app.service
+            .purge(call.param(), names.as_deref(), max_patterns, call.key(app)?)?;
     let session_id = call.param().to_owned();
     Ok(acknowledged(receipt, |answer| {
         let outcome = answer.outcome;
