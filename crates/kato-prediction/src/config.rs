@@ -72,7 +72,8 @@ impl RankMetric {
     ];
 }
 
-/// A stage of the filter pipeline, which decides which patterns are candidates at all.
+/// A stage of the filter pipeline, which decides which patterns are candidates at all. A pipeline that is not
+/// empty and has neither `Length` nor `Jaccard` nor `Minhash` selects none, as in KATO.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Filter {
@@ -82,9 +83,9 @@ pub enum Filter {
     Jaccard,
     /// By MinHash signatures: an equal band, and an estimated Jaccard index.
     Minhash,
-    /// Passes everything, as in KATO.
+    /// Narrows nothing, as in KATO.
     Bloom,
-    /// By the similarity itself, with at least one matching block.
+    /// By the similarity itself, with at least one matching block: of what the stages before it selected.
     Rapidfuzz,
 }
 
