@@ -53,7 +53,7 @@ pub enum PlannedRequest {
 /// The requests that teach a list of items.
 ///
 /// Laws: every item of two symbols or more is in exactly one request, the others in none; no
-/// request exceeds the limits of its mode; items with emotives or metadata keep their order.
+/// request of several items exceeds the limits of its mode; items with emotives or metadata keep their order.
 ///
 /// # Examples
 ///

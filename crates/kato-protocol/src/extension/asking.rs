@@ -130,7 +130,7 @@ pub struct BatchScore {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BatchError {
-    /// The status that a request of this question alone would have had.
+    /// Status of the failure, such as 507.
     pub status: u16,
     /// Why, or what to do.
     pub detail: String,
