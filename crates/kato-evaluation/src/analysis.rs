@@ -46,10 +46,9 @@
 //!
 //! - A node that cannot be read, or that changes while it is read, is an error: numbers are never those of a
 //!   part.
-//! - A clean-up leaves no node with a reference to a pattern that it removed from the node below. Names that
-//!   went up past a node ([`TailPolicy::Promote`](kato_learner::TailPolicy::Promote)) are not followed. It is
-//!   one commit, which keeps the training position, and a plan is refused when the store is no longer in the
-//!   state that it was made for.
+//! - A clean-up leaves no reference to a pattern that it removed, also where names went up past a node
+//!   ([`TailPolicy::Promote`](kato_learner::TailPolicy::Promote)). It is one commit, which keeps the training
+//!   position, and a plan is refused when the store is no longer in the state that it was made for.
 //! - No number is called good or bad.
 //!
 //! # Limits

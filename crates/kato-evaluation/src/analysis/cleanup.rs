@@ -47,7 +47,7 @@ impl CleanupOptions {
 }
 
 /// The treatment of a pattern that is too rare while it is part of a pattern of the node above.
-/// Either way no reference to the node below leads nowhere that led somewhere before.
+/// Either way no reference leads nowhere that led somewhere before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum References {
@@ -113,7 +113,8 @@ impl CleanupPlan {
     /// Reads names and frequencies of every node once, and once the content of all but the lowest.
     ///
     /// Memory: 24 bytes for each pattern of two neighbouring nodes at a time, 20 for every pattern
-    /// that is removed, 8 for each symbol of one source of a visit.
+    /// that is removed, 8 for each symbol of one source of a visit, and some 30 for each name that went up
+    /// past a node.
     ///
     /// # Errors
     ///

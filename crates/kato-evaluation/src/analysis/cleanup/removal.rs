@@ -1,12 +1,14 @@
 //! Selects the patterns that a clean-up removes.
 
+use std::collections::HashSet;
+
 use kato_model::PatternName;
 use kato_store::PatternStore;
 
 use super::NodeCleanup;
 use crate::analysis::AnalysisError;
 use crate::analysis::level::{Bits, Level};
-use crate::analysis::references;
+use crate::analysis::references::{self, Reference};
 
 /// The patterns of a node that are removed.
 #[derive(Debug)]
@@ -18,6 +20,13 @@ pub(super) struct Removal {
     pub(super) digest: String,
 }
 
+impl Removal {
+    /// Returns whether a pattern is removed.
+    fn removes(&self, name: &PatternName) -> bool {
+        self.names.binary_search(name).is_ok()
+    }
+}
+
 /// Selects from the top down: what a pattern that stays refers to stays.
 pub(super) fn keep(
     store: &dyn PatternStore,
@@ -26,6 +35,8 @@ pub(super) fn keep(
 ) -> Result<Vec<Removal>, AnalysisError> {
     let mut found = Vec::new();
     let mut above: Option<MarkedLevel> = None;
+    // What stays refers to these, and no node in between holds them: names that were promoted.
+    let mut further_down = HashSet::new();
     // A node's fate is final once the node above is decided, hence the direction; two neighbouring
     // levels are in memory at a time.
     for node_idx in (0..applies_threshold.len()).rev() {
@@ -39,15 +50,28 @@ pub(super) fn keep(
                 &node.level,
                 |parent, children| {
                     // Several sources may show a parent again. Setting a bit twice changes nothing.
-                    if !above.is_removed(parent) {
-                        // A child that the node does not hold has no position, and nothing can be
-                        // kept.
-                        for child in children.iter().filter_map(|child| child.position) {
-                            needed.set(child);
+                    if above.is_removed(parent) {
+                        return;
+                    }
+                    for child in children {
+                        match child.position {
+                            Some(position) => {
+                                needed.set(position);
+                            }
+                            None => {
+                                further_down.insert(child.name);
+                            }
                         }
                     }
                 },
             )?;
+            further_down.retain(|name| match node.level.names.position(name) {
+                Some(position) => {
+                    needed.set(position);
+                    false
+                }
+                None => true,
+            });
             node.kept = Some(needed);
         }
         found.push(node.removal());
@@ -63,7 +87,7 @@ pub(super) fn cascade(
     threshold: u64,
     applies_threshold: &[bool],
 ) -> Result<Vec<Removal>, AnalysisError> {
-    let mut found = Vec::new();
+    let mut found: Vec<Removal> = Vec::new();
     let mut below: Option<MarkedLevel> = None;
     for (node_idx, &applies_threshold) in applies_threshold.iter().enumerate() {
         let mut node = MarkedLevel::load(store, node_idx, threshold, applies_threshold)?;
@@ -76,8 +100,12 @@ pub(super) fn cascade(
                 &below.level,
                 |parent, children| {
                     // References that led nowhere before do not break their parent.
-                    let mut children = children.iter().filter_map(|child| child.position);
-                    if children.any(|child| below.is_removed(child)) {
+                    let is_removed = |child: &Reference| match child.position {
+                        Some(position) => below.is_removed(position),
+                        // A name that was promoted is further down.
+                        None => found.iter().any(|node| node.removes(&child.name)),
+                    };
+                    if children.iter().any(is_removed) {
                         broken.set(parent);
                     }
                 },

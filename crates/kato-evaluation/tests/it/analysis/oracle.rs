@@ -26,13 +26,20 @@ pub(crate) fn children(pattern: &StoredPattern) -> Vec<PatternName> {
     names.collect()
 }
 
-/// References to patterns that the node below does not hold, as (node, parent, child).
+/// The node that a reference leads to: the nearest below that holds the name, as names may be promoted.
+fn home(held: &Held, node_idx: usize, child: &PatternName) -> Option<usize> {
+    (0..node_idx)
+        .rev()
+        .find(|&below| held[below].contains_key(child))
+}
+
+/// References to patterns that no node below holds, as (node, parent, child).
 pub(crate) fn dangling(held: &Held) -> BTreeSet<(usize, PatternName, PatternName)> {
     let mut found = BTreeSet::new();
     for node_idx in 1..held.len() {
         for pattern in held[node_idx].values() {
             for child in children(pattern) {
-                if !held[node_idx - 1].contains_key(&child) {
+                if home(held, node_idx, &child).is_none() {
                     found.insert((node_idx, pattern.name, child));
                 }
             }
@@ -62,16 +69,21 @@ pub(crate) fn doomed(
         let before = gone.clone();
         for node_idx in 1..held.len() {
             for pattern in held[node_idx].values() {
+                let homes = children(pattern).into_iter().filter_map(|child| {
+                    let home = home(held, node_idx, &child)?;
+                    Some((home, child))
+                });
+                let homes: Vec<_> = homes.collect();
                 match references {
                     References::Keep if !gone[node_idx].contains(&pattern.name) => {
-                        for child in children(pattern) {
-                            gone[node_idx - 1].remove(&child);
+                        for (home, child) in homes {
+                            gone[home].remove(&child);
                         }
                     }
                     References::Cascade
-                        if children(pattern)
+                        if homes
                             .iter()
-                            .any(|child| gone[node_idx - 1].contains(child)) =>
+                            .any(|(home, child)| gone[*home].contains(child)) =>
                     {
                         gone[node_idx].insert(pattern.name);
                     }

@@ -10,7 +10,7 @@ use kato_store::{MemoryStore, PatternStore};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::oracle::{Held, children, dangling, entropy, held, joint, marginal};
+use super::oracle::{Held, children, entropy, held, joint, marginal};
 use super::support::{cases, hierarchies, small};
 
 fn snapshot(store: &dyn PatternStore) -> Snapshot {
@@ -142,10 +142,6 @@ fn check_link(found: &Snapshot, held: &Held, idx: usize) {
         .flat_map(children)
         .filter(|child| !lower.contains_key(child));
     assert_eq!(link.dangling, missing.count() as u64);
-    assert_eq!(
-        link.dangling == 0,
-        dangling(held).iter().all(|(node, ..)| *node != idx + 1)
-    );
 
     let joint = joint(upper);
     let pairs = entropy(joint.values().copied());

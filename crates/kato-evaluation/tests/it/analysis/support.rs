@@ -47,8 +47,8 @@ impl Hierarchy {
 }
 
 /// Random patterns, parents of these, and parents of those, in random commits; parents may come
-/// before their children, refer to one several times, refer to patterns that nobody learned, and
-/// hold text.
+/// before their children, refer to one several times, refer to patterns that nobody learned or that
+/// lie two nodes below, and hold text.
 pub(crate) fn hierarchies() -> impl Strategy<Value = Hierarchy> {
     let texts = prop::collection::vec(0_u8..12, 1..10);
     let parents = prop::collection::vec(prop::collection::vec(0_usize..12, 0..5), 0..7);
@@ -58,12 +58,14 @@ pub(crate) fn hierarchies() -> impl Strategy<Value = Hierarchy> {
             .iter()
             .map(|text| LearnCall::text(0, &["a", &text.to_string()]))
             .collect();
-        let mut below = 0..lessons.len();
+        let n_texts = lessons.len();
+        let mut below = 0..n_texts;
         for (node_idx, parents) in [(1, middle), (2, top)] {
             let start = lessons.len();
             let part = |child: usize| match child {
                 10 => CallSymbol::Text("text".to_owned()),
                 11 => CallSymbol::Text(nobody().prefixed().to_string()),
+                9 => CallSymbol::Learned(n_texts - 1),
                 _ if below.is_empty() => CallSymbol::Text("no child".to_owned()),
                 _ => CallSymbol::Learned(below.start + child % below.len()),
             };
