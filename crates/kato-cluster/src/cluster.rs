@@ -36,8 +36,8 @@ use crate::record::{Created, Pause, Record, decode, encode};
 /// work that is done is found done, and what is done twice counts once.
 ///
 /// What computes, reads or writes files is done on the threads that a runtime of tokio has for it;
-/// outside of one, on the thread that polls. A future that is dropped leaves nothing that counts, and
-/// its working files go when what it has begun is at its end.
+/// outside of one, on the thread that polls. What a future that is dropped has not committed does not
+/// count, and its working files go when what it has begun is at its end.
 #[derive(Debug)]
 pub struct Cluster {
     record: Record,

@@ -131,7 +131,7 @@ impl FetcherBuilder {
     }
 
     /// Sets whether redirects may lead to addresses that are not public. Default: only from a server
-    /// that is as near itself, and none to an address of the link.
+    /// that is as near itself.
     pub fn with_private_redirects(mut self, redirects: PrivateRedirects) -> Self {
         self.private_redirects = Ok(redirects);
         self

@@ -87,7 +87,7 @@ impl Default for TransferLimits {
 #[non_exhaustive]
 pub enum PrivateRedirects {
     /// Only from a server that is as near itself: one of this machine may lead to this machine, one
-    /// of its network to the network, and none to an address of the link, such as `169.254.169.254`.
+    /// of its network to the network, and neither to an address of the link, such as `169.254.169.254`.
     #[default]
     FromPrivate,
     /// From any server.

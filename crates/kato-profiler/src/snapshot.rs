@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Everything read at one moment. Counters are totals that only grow: the difference of two
-/// snapshots is what happened between them. What could not be read is `None`, never 0.
+/// Everything read at one moment. Counters are totals: the difference of two snapshots is what happened
+/// between them, as far as threads and descendants live on. What could not be read is `None`; of a
+/// descendant it adds nothing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ResourceSnapshot {

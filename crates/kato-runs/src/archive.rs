@@ -19,8 +19,9 @@ const CHECKPOINT: &str = "checkpoint.json";
 /// An exported run: a directory with `run.json`, the patterns of each level as JSON Lines, and the
 /// checkpoint.
 ///
-/// `run.json` holds size and digest of the other files. Any [`PatternStore`] takes the run, and
-/// training goes on there as it would have where it came from.
+/// `run.json` holds size and digest of the other files. A [`PatternStore`] takes the run, one without
+/// tombstones only if no pattern is retired, and training goes on there as it would have where it came
+/// from.
 ///
 /// ```
 /// use kato_runs::{Archive, Runs};

@@ -6,7 +6,7 @@
 //! * [`TrainingRun`] begins a run at its [`Destination`], or goes on with it, and trains; it keeps
 //!   its [`RunManifest`], the description of a run, in a [`ManifestFile`].
 //! * [`forget`] takes files out of what a knowledge base has learned.
-//! * [`Archive`] is an exported run, which any store can import.
+//! * [`Archive`] is an exported run, which another store can import.
 //! * [`RunPlace`] is the contract of other places of runs, and [`RunFacts`] brings their manifests
 //!   up to date.
 //! * [`RunsError`] says why an operation was not done.

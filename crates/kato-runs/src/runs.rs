@@ -141,7 +141,8 @@ impl Runs {
         self.place.export(&self.show(wanted)?, out.as_ref())
     }
 
-    /// Makes a run from an exported one, under its own name or another; everything appears at once.
+    /// Makes a run from an exported one, under its own name or another; in a directory everything appears
+    /// at once.
     ///
     /// # Errors
     ///

@@ -10,7 +10,7 @@ use crate::plan::{ExtendOptions, Plan};
 
 impl Cluster {
     /// Plans the next generation: the corpus of the last one with more behind it, of which only what
-    /// is new is learned. The same extension of the same generation again is done before.
+    /// is new is learned. The last extension again is done before.
     ///
     /// `add` gets a builder with the files and the options of the last generation's corpus and adds
     /// inputs to it; it may be called twice. All tasks of the last generation must be done, and its
