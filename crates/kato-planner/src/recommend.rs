@@ -227,7 +227,7 @@ pub enum Change {
         /// MB a second that the disk has to write.
         disk_mb_a_second: Option<f64>,
     },
-    /// What no machine makes shorter takes too long: reading by one thread, or the fixed part.
+    /// Reading by one thread takes longer than the fixed part leaves.
     Parts {
         /// Runs, each over a part of the corpus, that would have to go on at once.
         runs: f64,

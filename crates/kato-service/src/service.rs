@@ -56,8 +56,8 @@ const NODES: &str = "nodes";
 ///   id](kato_model::naming::processor_id) does not keep share one, too, as in KATO.
 /// * **Idempotency keys** make a request that is repeated act once. They are scoped by the
 ///   knowledge base, so a client whose session has ended can repeat the request from a new one.
-///   Requests that were refused are not remembered: a sequence that is refused on its way keeps what it
-///   taught before, and teaches it again when it is repeated.
+///   Requests that were refused are not remembered, but for sequences that are refused on their way: what they
+///   taught before stays, their error is kept, and a repetition teaches nothing.
 ///
 /// Call [`maintain`](Self::maintain) about every second, and [`close`](Self::close) in the end.
 ///

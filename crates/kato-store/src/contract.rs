@@ -165,7 +165,7 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
     /// When there is no such node or its data cannot be read.
     fn count_patterns(&self, node_idx: usize) -> Result<u64, StoreError>;
 
-    /// Returns a pattern by its name; `None` if the node never learned it.
+    /// Returns a pattern by its name; `None` if the node does not hold it.
     ///
     /// # Errors
     ///
