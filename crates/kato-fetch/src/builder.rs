@@ -102,9 +102,9 @@ impl FetcherBuilder {
     /// policy has is not asked again.
     ///
     /// What a server keeps to is no fault that passes: the third wrong answer, the fourth body that
-    /// ends too early at the same byte, the second that falls silent there, and the first that is
-    /// too slow are errors, however many attempts are left (a quarter of them, or a half, where a
-    /// policy has very many).
+    /// ends too early at the same byte, the second that falls silent there, and the first that is too
+    /// slow before a MiB has arrived are errors, however many attempts are left (a quarter of them, or
+    /// a half, where a policy has very many).
     ///
     /// ```
     /// use kato_fetch::Fetcher;

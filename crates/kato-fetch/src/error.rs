@@ -8,8 +8,8 @@ use kato_advice::{ErrorClass, ErrorKind};
 /// Cause reported by another library.
 pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// Reason why remote bytes could not be read. No text holds a token, a password or the signature of
-/// a URL.
+/// Reason why remote bytes could not be read. No text is meant to hold a token, a password or the
+/// signature of a URL.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetchError {

@@ -218,8 +218,7 @@ impl CorpusIdentity {
         self.options.skip_records > 0
     }
 
-    /// Returns a short name of the whole identity: 64 hex digits, equal exactly when the identities
-    /// are.
+    /// Returns a short name of the whole identity: 64 hex digits, the same for the same identity.
     #[must_use]
     pub fn digest(&self) -> String {
         digest(|field| {

@@ -13,13 +13,13 @@ pub const DEFAULT_WINDOW_BYTES: u64 = 64 << 20;
 /// The order is a pure function of the files, of these settings and of the epoch. Neither the
 /// number of threads nor sizes of batches nor interruptions have a part in it.
 ///
-/// **Shuffled** order has two stages, so that nothing must be read ahead of its turn:
+/// **Shuffled** order has two stages:
 ///
 /// 1. The corpus is cut into *blocks* that can be read on their own: runs of rows of a Parquet row
 ///    group, about 8 MiB of text each (whole row groups where a remote file has no page index);
-///    stretches of 8 MiB of uncompressed JSON Lines and of text read by line; every other file is
-///    one block. Blocks are put into a random order over the whole corpus.
-/// 2. Blocks that follow each other in that order make a *window* of about `window_bytes`. The
+///    stretches of 8 MiB of JSON Lines and of text read by line, uncompressed and in UTF-8; every
+///    other file is one block. Blocks are put into a random order over the whole corpus.
+/// 2. Blocks that follow each other in that order make a *window* of up to `window_bytes`. The
 ///    records of a window are put into a random order.
 ///
 /// So records of one block stay within one window, and a window holds records from everywhere. The

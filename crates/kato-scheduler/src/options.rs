@@ -23,8 +23,8 @@ pub struct TrainingOptions {
     /// Memory for what was learned and is not written yet, with its texts, in bytes, over all
     /// workers. Default 256 MiB. The process needs about twice this, and some 100 MB for tokenizer
     /// tables and buffers; beside it about six times the text of large documents, those of an
-    /// eighth of this and more, and of 4 MiB at least. Of these only so many are learned at a time as have half of this
-    /// together, or one.
+    /// eighth of this and more, and of 4 MiB at least. Once these have more than half of this together,
+    /// they are learned one at a time.
     pub memory_budget: usize,
     /// Memory that the process has for itself, in bytes, above which the run slows down: what is
     /// learned is written at once, and one worker works at a time until there is less. Files that

@@ -33,8 +33,8 @@ pub struct TrainingReport {
     pub stalls: u64,
     /// Tokens that are part of a pattern.
     pub tokens: u64,
-    /// Wall-clock seconds of this session, from the first document to the last durable commit, and
-    /// to the end of what the backend [compares](crate::Backend::conclude) behind it.
+    /// Wall-clock seconds of this session, from its beginning to the last durable commit, and to the end
+    /// of what the backend [compares](crate::Backend::conclude) behind it.
     pub total_time_seconds: f64,
     /// Documents per second of this session.
     #[serde(rename = "rate_samples_per_sec")]
