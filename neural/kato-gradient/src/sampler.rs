@@ -18,7 +18,7 @@ pub use settings::{Bucketed, InOrder, SamplerSettings, Shuffled, TokenBudget};
 ///
 /// An epoch holds each item once, but for those that `drop_last` leaves out and counts. Every
 /// epoch has as many batches as the first, so the steps of a training are known before it begins.
-/// It takes 4 bytes an item, and a plan 8 bytes an item.
+/// It takes 4 bytes an item, and a plan 8 bytes an item and 8 a batch.
 ///
 /// ```
 /// use kato_gradient::sampler::{Sampler, TokenBudget};

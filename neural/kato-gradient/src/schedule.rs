@@ -40,7 +40,7 @@ pub enum ScheduleSettings {
 /// A schedule whose settings were checked.
 ///
 /// A schedule is a function and has no state, so a run that is resumed needs its position alone.
-/// The same position gives the same bits on every platform.
+/// The same position gives the same bits: powers and cosines are not the platform's.
 ///
 /// ```
 /// use kato_gradient::schedule::{CosineRestarts, Schedule};

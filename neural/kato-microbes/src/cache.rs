@@ -19,7 +19,7 @@ pub use key::Key;
 /// A folder of results.
 ///
 /// An entry's name is a digest of all that it depends on ([`Key`]), so there is nothing to keep in
-/// step: another table, tree, depth or seed has another name. Files are written whole or not at all
+/// step: another table, tree, depth or seed has another name. Files get their names when they are written,
 /// and carry a checksum; one that is damaged is computed again. Where the files together exceed the
 /// limit, those that were longest not used are removed. What a killed program left unfinished goes with the next one
 /// that is kept.

@@ -8,8 +8,7 @@ use crate::draws::unit;
 
 /// Makes initial weights from one stream of random numbers.
 ///
-/// The same seed and the same order of calls give the same bits on every platform, whatever the
-/// back end.
+/// The same seed and the same order of calls give the same bits, whatever the back end.
 ///
 /// ```
 /// use kato_neural::Initializer;

@@ -64,8 +64,8 @@ impl TextOptions {
 /// directory, of the names.
 ///
 /// - A file whose name ends with `.json` is an array of objects with `text` and, if they are known,
-///   `title` and `author`; other fields are passed over. In a directory it is not looked for.
-/// - A record of JSON Lines, CSV or TSV is a poem.
+///   `title` and `author`; other fields are passed over. In a directory such a file is refused.
+/// - A record of JSON Lines (`.jsonl`, `.ndjson`), CSV or TSV is a poem.
 /// - Any other text is cut as `options` say.
 ///
 /// Everything but JSON arrays is read by [`kato_loader`], with its compressions and encodings. A

@@ -99,8 +99,8 @@ impl WarmupCosine {
 /// The settings of half cosines that begin again, each from a lower peak.
 ///
 /// Cycle `i` is `first_cycle·factorⁱ` long; at `p` inside it the rate is
-/// `min + (base·decayⁱ − min)(1 + cos(πp/length))/2`. With `decay` 1 it is PyTorch's
-/// `CosineAnnealingWarmRestarts`, after Loshchilov and Hutter, "SGDR", ICLR 2017.
+/// `min + (base·decayⁱ − min)(1 + cos(πp/length))/2`, and `min` once `base·decayⁱ` is below it. With
+/// `decay` 1 it is PyTorch's `CosineAnnealingWarmRestarts`, after Loshchilov and Hutter, "SGDR", ICLR 2017.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]

@@ -21,8 +21,8 @@ pub struct TrainerOptions {
     /// with the same gradient. No bound unless set. The bits of a run depend on it, as sums have
     /// another order.
     pub max_tokens_at_once: Option<usize>,
-    /// Whether a model with batch norm may be trained by parts or by several batches a step. Its
-    /// statistics are then those of each part, which is not what one batch would have.
+    /// Whether a model with batch norm may be trained by parts or by several batches a step, without replicas.
+    /// Its statistics are then those of each part, which is not what one batch would have.
     pub batch_norm_by_part: bool,
     /// Whether replicas divide weights and gradients of the task's [stacks](super::Task::stacks), and the optimiser's
     /// state of all parameters, each keeping and updating its share. The weights of a block are gathered where it is
