@@ -60,9 +60,9 @@ pub(crate) fn keep_prepared(
     }
 }
 
-/// Shows how far it is while an index is written.
-fn showing<T>(progress: &BuildProgress, write: impl FnOnce() -> T) -> T {
-    let is_done = AtomicBool::new(false);
+/// Shows how far it is while an index is written, and what it took if it was.
+fn showing<T, E>(progress: &BuildProgress, write: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    let (began, is_done) = (Instant::now(), AtomicBool::new(false));
     thread::scope(|scope| {
         let shown = scope.spawn(|| show(progress, &is_done));
         // Also when writing panics: the scope waits for the other thread.
@@ -70,6 +70,10 @@ fn showing<T>(progress: &BuildProgress, write: impl FnOnce() -> T) -> T {
         let written = write();
         drop(done);
         shown.thread().unpark();
+        if written.is_ok() && shown.join().is_ok_and(|was_shown| was_shown) {
+            let took = HumanDuration(began.elapsed());
+            say(format_args!("index written in {took}"));
+        }
         written
     })
 }
@@ -161,8 +165,9 @@ pub(crate) fn to_json(report: &BuildReport) -> Value {
     })
 }
 
-/// Shows on standard error how far it is, until it is done: a bar, or a line where that is no terminal.
-fn show(progress: &BuildProgress, is_done: &AtomicBool) {
+/// Shows on standard error how far it is, until it is done: a bar, or a line where that is no terminal. Returns
+/// whether it took so long that anything was shown.
+fn show(progress: &BuildProgress, is_done: &AtomicBool) -> bool {
     let began = Instant::now();
     let mut bar: Option<ProgressBar> = None;
     while !is_done.load(Ordering::Acquire) {
@@ -184,9 +189,8 @@ fn show(progress: &BuildProgress, is_done: &AtomicBool) {
         bar.set_length(progress.total());
         bar.set_position(progress.done());
     }
-    if let Some(bar) = bar {
+    if let Some(bar) = &bar {
         bar.finish_and_clear();
-        let took = HumanDuration(began.elapsed());
-        say(format_args!("index written in {took}"));
     }
+    bar.is_some()
 }

@@ -254,10 +254,15 @@ impl CorpusIdentity {
 
     /// Passes everything that is known of every file on, as text.
     fn hash_files(&self, field: &mut dyn FnMut(&str)) {
-        for file in self.files() {
+        for file in &self.files {
             field(&file.name);
             field(&file.size.map_or_else(String::new, |size| size.to_string()));
             field(file.fingerprint.as_deref().unwrap_or_default());
+        }
+        for part in self.parts() {
+            // Datasets that share the same files out in another way are another mixture.
+            field(&part.corpus.files().len().to_string());
+            part.corpus.hash_files(field);
         }
     }
 

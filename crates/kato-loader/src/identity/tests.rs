@@ -87,6 +87,37 @@ fn the_hash_of_files_stays() {
 }
 
 #[test]
+fn mixtures_that_share_their_files_out_otherwise_have_other_hashes() {
+    let of = |names: &[&str]| {
+        let file = |name: &&str| FileIdentity {
+            name: (*name).to_owned(),
+            size: Some(3),
+            fingerprint: None,
+        };
+        MixedPart {
+            weight: 1.0,
+            corpus: CorpusIdentity {
+                files: names.iter().map(file).collect(),
+                ..corpus(CorpusOptions::default())
+            },
+        }
+    };
+    let mixture = |parts| CorpusIdentity {
+        mixed: Some(Mixed {
+            mixing: Mixing {
+                seed: 7,
+                when_exhausted: WhenExhausted::Stop,
+            },
+            parts,
+        }),
+        ..corpus(CorpusOptions::default())
+    };
+    let one = mixture(vec![of(&["a", "b"]), of(&["c"])]);
+    let other = mixture(vec![of(&["a"]), of(&["b", "c"])]);
+    assert_ne!(one.digest(), other.digest());
+}
+
+#[test]
 fn every_choice_keeps_its_text() {
     let texts = |options: CorpusOptions| -> Vec<String> {
         let described = options.described().into_iter();
