@@ -29,7 +29,7 @@ use crate::{advice, interrupt, names, notice, settings, source, unused, usage};
 /// and the same command, with --resume or --journal where it has that, goes on from there.
 ///
 /// Exit codes say what to do: `kato help COMMAND` lists them, the same for all commands. `kato serve`
-/// ends with 0 when a signal stops it.
+/// ends with 0 when a signal stops it once it listens.
 #[derive(Debug, Parser)]
 #[command(name = "kato", version, subcommand_value_name = "COMMAND")]
 struct Program {

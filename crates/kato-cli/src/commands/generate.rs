@@ -79,7 +79,7 @@ pub(crate) struct Args {
     /// and asked instead of them. Writing it takes half of this for sorting, 256MiB at most, and 4 bytes for
     /// each pattern of two levels. The answers are the same; they take longer where less of the index stays
     /// in memory.
-    /// Not with --head, which counts all patterns.
+    /// Not with --head.
     #[arg(long, value_name = "SIZE", conflicts_with = "head", value_parser = crate::byte_size::memory)]
     memory: Option<ByteSize>,
     /// Tell of every span which patterns and documents it is from.

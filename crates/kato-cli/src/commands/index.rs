@@ -28,7 +28,7 @@ use crate::trained_run::TrainedRun;
 /// Writes the index of a trained knowledge base beside it, with which it opens in milliseconds
 /// whatever its size.
 ///
-/// `kato train` and the other commands that write a knowledge base leave one where there is much to ask,
+/// `kato train` and most commands that write a knowledge base leave one where there is much to ask,
 /// and `kato predict`, `kato generate` and `kato evaluate` write one that is missing: this writes it where
 /// there is little as well, and where it is damaged. They read little but what they are asked for; their
 /// answers are the same without it. An index that is whole is kept. All cores sort.
