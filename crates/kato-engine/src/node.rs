@@ -549,12 +549,21 @@ impl Node {
 
     /// Refuses a pattern that is retired.
     pub(crate) fn check_not_retired(&self, name: &PatternName) -> Result<(), EngineError> {
-        match self.is_retired(name) {
-            true => Err(EngineError::Retired {
+        self.check_not_retired_in(&self.cell().read(), name)
+    }
+
+    /// Refuses a pattern that is retired, for who has the node's lock.
+    fn check_not_retired_in(
+        &self,
+        memory: &NodeMemory,
+        name: &PatternName,
+    ) -> Result<(), EngineError> {
+        match memory.tombstones().get(name) {
+            Some(_) => Err(EngineError::Retired {
                 node: self.name().to_owned(),
                 name: *name,
             }),
-            false => Ok(()),
+            None => Ok(()),
         }
     }
 
@@ -566,12 +575,7 @@ impl Node {
     ) -> Result<Unsettled, EngineError> {
         let name = prepared.name;
         let mut memory = self.cell().write_index();
-        if memory.tombstones().get(&name).is_some() {
-            return Err(EngineError::Retired {
-                node: self.name().to_owned(),
-                name,
-            });
-        }
+        self.check_not_retired_in(&memory, &name)?;
         // Under the lock of the learn itself, so that no other learn comes between.
         check(&memory)?;
         let is_new = memory
