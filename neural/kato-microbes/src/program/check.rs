@@ -3,9 +3,9 @@
 use kato_advice::ErrorClass;
 use kato_microbes::metadata::{MetadataColumn, SampleMetadata};
 use kato_microbes::{CommunityReport, Microbes, MicrobesError, depths, rarefied};
-use kato_neural::program::{CommandFailure, HasClass, say, say_json};
+use kato_neural::program::{CommandFailure, HasClass, say, say_json, tell};
 use kato_unifrac::newick::NewickOptions;
-use kato_unifrac::{Table, Tree};
+use kato_unifrac::{Community, Table, Tree};
 use serde::Serialize;
 
 use super::cli::CheckArguments;
@@ -174,6 +174,13 @@ fn say_found(found: &Found) -> Result<(), CommandFailure> {
         }
     }
     Ok(())
+}
+
+/// Tells on standard error what is found of a table and its tree, in the program's words.
+pub(super) fn tell_findings(community: &Community) {
+    for finding in &community.check().findings {
+        tell(in_flags(&finding.to_string()));
+    }
 }
 
 /// Names the program's flags where the library names its settings.

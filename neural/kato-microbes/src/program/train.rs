@@ -18,7 +18,7 @@ use kato_unifrac::newick::NewickOptions;
 use kato_unifrac::{Community, ComputeOptions, DistanceMatrix, Metric, Tree};
 
 use super::baseline::say_scores;
-use super::check::in_flags;
+use super::check::tell_findings;
 use super::cli::MetricName;
 use super::cli_training::{PretrainArguments, ResumeArguments, RunArguments, TrainArguments};
 use super::data::{categories, target, tell_report, tell_saved, unlearned};
@@ -170,9 +170,7 @@ fn computed(
     let compute = || -> Result<DistanceMatrix, MicrobesError> {
         let tree = Tree::read(path, NewickOptions::default())?;
         let community = Community::new(&microbes.table, &tree, arguments.fit.options())?;
-        for finding in &community.check().findings {
-            tell(in_flags(&finding.to_string()));
-        }
+        tell_findings(&community);
         Ok(community.distances(metric, ComputeOptions::default())?)
     };
     let Some(cache) = arguments.run.cache.open() else {

@@ -11,7 +11,7 @@ use kato_unifrac::{
     Community, ComputeOptions, DistanceMatrix, Metric, Table, Tree, UnifracError, rarefy,
 };
 
-use super::check::in_flags;
+use super::check::tell_findings;
 use super::cli::{MetricName, UnifracArguments};
 use super::data::tell_saved;
 use super::names::names;
@@ -116,9 +116,7 @@ fn community(arguments: &UnifracArguments) -> Result<Community, MicrobesError> {
     }
     let tree = Tree::read(&arguments.tree, NewickOptions::default())?;
     let community = Community::new(&table, &tree, arguments.fit.options())?;
-    for finding in &community.check().findings {
-        tell(in_flags(&finding.to_string()));
-    }
+    tell_findings(&community);
     Ok(community)
 }
 
