@@ -64,13 +64,7 @@ impl Run {
         work: Work,
         pretrained: Option<&Path>,
     ) -> Result<Self, MicrobesError> {
-        let (mut settings, mut work) = match pretrained {
-            Some(path) => (
-                store::with_shape_of(settings, path)?,
-                store::with_seen_by(work, path)?,
-            ),
-            None => (settings, work),
-        };
+        let (mut settings, mut work) = Self::begun_from(pretrained, settings, work)?;
         let parts = check(&settings, &work, pretrained.is_some())?;
         let train: Vec<usize> = parts.train.iter().map(|&at| work.samples[at]).collect();
         let categories = &mut work.microbes.categories;
@@ -89,6 +83,26 @@ impl Run {
             settings,
             work,
             parts,
+        })
+    }
+
+    /// Returns settings and work as a run has them that begins as the best of a pre-trained one: with
+    /// that one's shape, and knowing what it has seen.
+    ///
+    /// # Errors
+    ///
+    /// When the pre-trained run cannot be read.
+    pub fn begun_from(
+        pretrained: Option<&Path>,
+        settings: MicrobesSettings,
+        work: Work,
+    ) -> Result<(MicrobesSettings, Work), MicrobesError> {
+        Ok(match pretrained {
+            Some(path) => (
+                store::with_shape_of(settings, path)?,
+                store::with_seen_by(work, path)?,
+            ),
+            None => (settings, work),
         })
     }
 

@@ -129,7 +129,8 @@ fn batch(
     // The search is over even sizes.
     let most = (n_train - n_train % 2).clamp(2, MAX_BATCH);
     let (limit, is_json) = (arguments.memory_mib, arguments.output.json);
-    say_largest_batch("samples", (settings.training.batch, most), limit, is_json)
+    let sizes = (settings.training.batch, most);
+    say_largest_batch("samples", sizes, limit, "", is_json)
 }
 
 /// Reads a table and makes it ready.
@@ -200,10 +201,12 @@ fn begin(
 ) -> Result<Ended, CommandFailure> {
     let is_json = arguments.output.json;
     if arguments.find_batch {
+        let (settings, work) = Run::begun_from(pretrained, settings, work)?;
         return batch(&settings, &work, arguments);
     }
     // A dry run needs no folder, and clap asks for one otherwise.
     let (false, Some(out)) = (arguments.dry_run, &arguments.out) else {
+        let (settings, work) = Run::begun_from(pretrained, settings, work)?;
         let measured = measure(&settings, &work)?;
         if is_json {
             say_json(&measured)?;

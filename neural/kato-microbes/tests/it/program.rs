@@ -410,6 +410,13 @@ fn a_model_is_pretrained_tuned_asked_and_explained() -> Done {
     );
     let outcome = json(&run(at, &[&train[..], &held_back].concat())?)?;
     assert_eq!(outcome["test"][0]["name"], "r2");
+    // What the pre-trained run decides is measured as it will be, whatever else is asked for.
+    let parameters = |width: &str| -> Result<u64, Box<dyn Error>> {
+        let dry = ["--dry-run", "--set", width];
+        let told = json(&run(at, &[&train[..], &held_back, &dry].concat())?)?;
+        Ok(told["n_parameters"].as_u64().ok_or("a number")?)
+    };
+    assert_eq!(parameters("model.width=32")?, parameters("model.width=64")?);
     assert_eq!(outcome["conformal"]["n_calibration"], 9);
 
     let predict = [
