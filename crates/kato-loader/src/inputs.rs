@@ -213,7 +213,7 @@ impl Listing {
         let before = self.files.len();
         let mut found = walk::files_below(directory, usize::MAX)?;
         for path in found.files {
-            if selection.format.is_none() && known_format(&path).is_none() {
+            if selection.format.is_none() && Format::from_path(&path).is_none() {
                 let reason = IgnoredReason::UnknownExtension;
                 found.ignored.push(IgnoredFile::new(path, reason));
             } else {
@@ -362,8 +362,8 @@ impl Named {
     /// Returns what the extensions of a path stand for.
     fn by_path(path: &Path) -> Self {
         Self {
-            format: known_format(path),
-            compression: compression_of(path),
+            format: Format::from_path(path),
+            compression: Compression::from_path(path),
         }
     }
 
@@ -395,36 +395,4 @@ impl Named {
         let by_name = named.find(|named| named.format.is_some() || named.compression.is_some());
         by_name.or_else(by_type).unwrap_or_default()
     }
-}
-
-/// Returns the compression that an extension stands for; none where it stands for no compression.
-fn compression_of(path: &Path) -> Option<Compression> {
-    match extension(path).as_deref() {
-        Some("gz" | "gzip") => Some(Compression::Gzip),
-        Some("zst" | "zstd") => Some(Compression::Zstd),
-        Some("bz2" | "bzip2") => Some(Compression::Bzip2),
-        Some("xz") => Some(Compression::Xz),
-        _ => None,
-    }
-}
-
-/// Returns the format that an extension stands for, or `None` when it stands for none.
-fn known_format(path: &Path) -> Option<Format> {
-    let inner = match compression_of(path) {
-        None => path,
-        Some(_) => Path::new(path.file_stem()?),
-    };
-    match extension(inner)?.as_str() {
-        "txt" | "text" | "md" | "markdown" | "rst" | "tex" | "log" => Some(Format::Text),
-        "jsonl" | "ndjson" | "jsonlines" | "json" => Some(Format::JsonLines),
-        "csv" => Some(Format::Csv),
-        "tsv" | "tab" => Some(Format::Tsv),
-        "parquet" | "pq" => Some(Format::Parquet),
-        _ => None,
-    }
-}
-
-/// Returns the extension in lower case.
-fn extension(path: &Path) -> Option<String> {
-    Some(path.extension()?.to_string_lossy().to_ascii_lowercase())
 }

@@ -1,6 +1,7 @@
 //! The settings that decide which documents a corpus holds, and the policies around them.
 
 use std::num::NonZeroUsize;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +89,32 @@ pub enum Quoting {
 }
 
 impl Format {
+    /// Returns the format that the extension of a name stands for, below that of a compression;
+    /// `None` where it stands for none.
+    ///
+    /// ```
+    /// use kato_loader::Format;
+    ///
+    /// assert_eq!(Format::from_path("poems.csv.gz"), Some(Format::Csv));
+    /// assert_eq!(Format::from_path("poems.pdf"), None);
+    /// ```
+    #[must_use]
+    pub fn from_path(path: impl AsRef<Path>) -> Option<Self> {
+        let path = path.as_ref();
+        let inner = match Compression::from_path(path) {
+            None => path,
+            Some(_) => Path::new(path.file_stem()?),
+        };
+        match extension(inner)?.as_str() {
+            "txt" | "text" | "md" | "markdown" | "rst" | "tex" | "log" => Some(Self::Text),
+            "jsonl" | "ndjson" | "jsonlines" | "json" => Some(Self::JsonLines),
+            "csv" => Some(Self::Csv),
+            "tsv" | "tab" => Some(Self::Tsv),
+            "parquet" | "pq" => Some(Self::Parquet),
+            _ => None,
+        }
+    }
+
     /// Returns the name in words.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -101,6 +128,17 @@ impl Format {
 }
 
 impl Compression {
+    /// Returns the compression that an extension stands for; none where it stands for no compression.
+    pub(crate) fn from_path(path: &Path) -> Option<Self> {
+        match extension(path).as_deref() {
+            Some("gz" | "gzip") => Some(Self::Gzip),
+            Some("zst" | "zstd") => Some(Self::Zstd),
+            Some("bz2" | "bzip2") => Some(Self::Bzip2),
+            Some("xz") => Some(Self::Xz),
+            _ => None,
+        }
+    }
+
     /// Returns the name in words.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -230,4 +268,9 @@ impl CorpusOptions {
     pub(crate) fn record_limit(&self) -> usize {
         usize::try_from(self.max_record_bytes).unwrap_or(usize::MAX)
     }
+}
+
+/// Returns the extension in lower case.
+fn extension(path: &Path) -> Option<String> {
+    Some(path.extension()?.to_string_lossy().to_ascii_lowercase())
 }

@@ -5,7 +5,7 @@ mod json;
 
 use std::path::{Path, PathBuf};
 
-use kato_loader::{StreamingDatasetLoader, TextUnit};
+use kato_loader::{Format, StreamingDatasetLoader, TextUnit};
 use serde::{Deserialize, Serialize};
 
 use crate::error::PoetryError;
@@ -13,9 +13,6 @@ use crate::poem::Poem;
 
 /// Bytes of a file at most: what is read is held in memory, several times over later on.
 const MAX_FILE_BYTES: u64 = 1 << 30;
-
-/// Endings of files whose records are poems each, so that nothing is cut.
-const RECORD_FORMATS: [&str; 5] = ["jsonl", "ndjson", "csv", "tsv", "parquet"];
 
 /// What a poem is in a text file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -149,12 +146,7 @@ fn read_texts(
     Ok(())
 }
 
-/// Returns whether a file has records, by its name without the ending of a compression.
+/// Returns whether a file has records, which are poems each, by its name.
 fn is_of_records(file: &str) -> bool {
-    let mut endings = file.rsplit('.');
-    let mut last = endings.next();
-    if last.is_some_and(|ending| matches!(ending, "gz" | "zst" | "bz2" | "xz")) {
-        last = endings.next();
-    }
-    last.is_some_and(|ending| RECORD_FORMATS.contains(&ending.to_ascii_lowercase().as_str()))
+    Format::from_path(file).is_some_and(|format| format != Format::Text)
 }
