@@ -86,7 +86,8 @@ impl EndedTraining<'_> {
     }
 }
 
-/// Searches for the largest batch that fits, as [`find_batch`] does, and prints it.
+/// Searches for the largest batch that fits, as [`find_batch`] does, and prints it; `besides` are the flags
+/// that accumulating wants besides its own.
 ///
 /// # Errors
 ///
@@ -95,13 +96,14 @@ pub fn say_largest_batch(
     items: &str,
     (wanted, most): (usize, usize),
     limit_mib: Option<u64>,
+    besides: &str,
     is_json: bool,
 ) -> Result<Ended, CommandFailure> {
     let found = find_batch(wanted, most, limit_mib, &mut |line| tell(line))?;
     if is_json {
         say_json(&found)?;
     } else {
-        say(found.to_text(items, wanted))?;
+        say(found.to_text(items, wanted, besides))?;
     }
     Ok(Ended::Done)
 }

@@ -130,9 +130,10 @@ pub fn find_batch(
 }
 
 impl BatchFound {
-    /// Says the answer in flags, of a batch of such items, for steps of as many as were `wanted`.
+    /// Says the answer in flags, of a batch of such items, for steps of as many as were `wanted`, with
+    /// the flags that accumulating wants besides.
     #[must_use]
-    pub fn to_text(&self, items: &str, wanted: usize) -> String {
+    pub fn to_text(&self, items: &str, wanted: usize, besides: &str) -> String {
         let Self {
             batch, accumulate, ..
         } = self;
@@ -143,7 +144,7 @@ impl BatchFound {
         let mut text = format!("{batch} {items} {taken}: --batch {batch}");
         if *batch < wanted {
             text.push_str(&format!(
-                "\nfor steps of {wanted}: --batch {batch} --set training.accumulate={accumulate}"
+                "\nfor steps of {wanted}: --batch {batch} --set training.accumulate={accumulate}{besides}"
             ));
         }
         text
@@ -186,5 +187,27 @@ fn trial(given: &[OsString], size: usize, limit: u64) -> Result<MemoryUse, Batch
     match output.status.code() {
         None | Some(134 | 137) => Ok(MemoryUse::OutOfMemory),
         _ => Err(BatchTrialError::Failed { size, said: said() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_lead_to_steps_of_what_was_wanted() {
+        let found = BatchFound {
+            batch: 16,
+            peak_bytes: Some(3 << 20),
+            limit_bytes: 4 << 20,
+            accumulate: 3,
+            n_trials: 5,
+        };
+        let text = "16 poems take 3 of 4 MiB: --batch 16";
+        assert_eq!(found.to_text("poems", 16, " --more"), text);
+        assert_eq!(
+            found.to_text("poems", 48, " --more"),
+            format!("{text}\nfor steps of 48: --batch 16 --set training.accumulate=3 --more")
+        );
     }
 }

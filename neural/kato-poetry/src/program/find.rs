@@ -64,5 +64,12 @@ pub(crate) fn batch(
         "chunks of the greatest length",
         (settings.training.batch, MAX_SIZE),
     );
-    say_largest_batch(items, sizes, arguments.memory_mib, arguments.output.json)
+    // The mean and variance of a whole batch are not known to its parts.
+    let besides = if settings.model.batch_norm && !settings.training.batch_norm_by_part {
+        " --set training.batch_norm_by_part=true"
+    } else {
+        ""
+    };
+    let output = &arguments.output;
+    say_largest_batch(items, sizes, arguments.memory_mib, besides, output.json)
 }
