@@ -91,7 +91,7 @@ fn disk_figures_are_those_of_fio() {
         return;
     }
     if std::env::var_os("KATO_THOROUGH_TESTS").is_none() {
-        // Most of a minute, which CI takes.
+        // Most of a minute, which is taken every night.
         return;
     }
     let dir = tempfile::tempdir().unwrap();

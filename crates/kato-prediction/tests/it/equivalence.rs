@@ -74,7 +74,6 @@ proptest! {
 }
 
 fn n_cases() -> u32 {
-    // CI is thorough.
     match std::env::var_os("KATO_THOROUGH_TESTS") {
         Some(_) => 10_000,
         None => 500,

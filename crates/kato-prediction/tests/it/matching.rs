@@ -122,7 +122,6 @@ fn pairs() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(
-        // CI is thorough.
         if std::env::var_os("KATO_THOROUGH_TESTS").is_some() { 2000 } else { 500 }
     ))]
 

@@ -16,7 +16,7 @@ use kato_service::{Service, ServiceOptions};
 use kato_store::{EmbeddedStore, KnowledgeBase};
 use serde_json::{Map, Value};
 
-/// Whether the tests that take longest are to take all their cases, as in CI.
+/// Whether the tests that take longest are to take all their cases, as every night.
 pub(crate) fn is_thorough() -> bool {
     std::env::var_os("KATO_THOROUGH_TESTS").is_some()
 }
