@@ -13,6 +13,8 @@
 //! The environment variable `KATO_REQUIRE_PROGRAMS`, set to whatever value, says that no test may be
 //! passed over for want of a program: then it fails.
 //!
+//! [`is_thorough`] says how many cases a long test takes.
+//!
 //! [`wait_until`] waits for what nothing tells of, such as the work of another process, and [`server`]
 //! starts the programs of servers.
 
@@ -26,6 +28,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const REQUIRE: &str = "KATO_REQUIRE_PROGRAMS";
+
+/// Whether the tests that take longest are to take all their cases, as every night: the environment
+/// variable `KATO_THOROUGH_TESTS` is set, to whatever value.
+#[must_use]
+pub fn is_thorough() -> bool {
+    env::var_os("KATO_THOROUGH_TESTS").is_some()
+}
 
 /// Hands on what a test needs. Where it is missing, the test is to pass over what needs it, itself
 /// as a rule, and a line says why and how to get it.

@@ -93,34 +93,34 @@ fn check(backend: Backend, n_schedules: u64, n_threads: usize) {
 
 #[test]
 fn embedded_store() {
-    check(Backend::Embedded, 40, 1);
+    check(Backend::Embedded, 16, 1);
 }
 
 #[test]
 fn kato_rs_server() {
-    check(Backend::Kato, 16, 1);
+    check(Backend::Kato, 8, 1);
 }
 
 /// Without idempotency keys: what arrived is asked for. The server is killed as well; it is one of
 /// ours, so what it acknowledged it keeps.
 #[test]
 fn kato_rs_server_without_extensions() {
-    check(Backend::Plain, 8, 2);
+    check(Backend::Plain, 4, 2);
 }
 
 /// A learn takes its time, nothing is atomic, and what was sent goes on: slow, killed, abandoned,
 /// and all of it.
 #[test]
 fn stock_server() {
-    check(Backend::Stock, 8, 8);
+    check(Backend::Stock, 4, 4);
 }
 
 #[test]
 fn stock_server_of_october_2025() {
-    check(Backend::October, 8, 8);
+    check(Backend::October, 4, 4);
 }
 
 #[test]
 fn mongodb() {
-    check(Backend::Mongodb, 6, 1);
+    check(Backend::Mongodb, 4, 1);
 }

@@ -11,7 +11,7 @@ use crate::place::Place;
 use crate::report::stderr;
 use crate::site::{Served, Site};
 
-const WORKERS: [&str; 4] = ["1", "2", "4", "8"];
+const WORKERS: [&str; 3] = ["1", "2", "8"];
 const DISTRIBUTIONS: [&str; 3] = ["work-stealing", "round-robin", "contiguous"];
 
 /// Trains a run with these options, and compares.

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::env;
 
+use kato_test_needs::is_thorough;
+
 use crate::random::Random;
 
 /// Runs the trials of a test, each with random numbers of its own, and prints how often each outcome
@@ -11,10 +13,7 @@ use crate::random::Random;
 /// Fails after all trials if any failed, with the seeds that repeat them.
 pub(crate) fn run(test: &str, by_default: u64, trial: impl Fn(&mut Random) -> Outcome) {
     let number = |name: &str| env::var(name).ok().map(|text| text.parse().unwrap());
-    let thorough = match env::var_os("KATO_THOROUGH_TESTS") {
-        Some(_) => 3,
-        None => 1,
-    };
+    let thorough = if is_thorough() { 3 } else { 1 };
     let n_trials: u64 = number("KATO_DAMAGE_TRIALS").unwrap_or(by_default * thorough);
     let first = number("KATO_DAMAGE_SEED").unwrap_or(1);
     let mut seen: BTreeMap<&str, u64> = BTreeMap::new();

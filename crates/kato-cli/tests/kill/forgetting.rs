@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use kato_store::{EmbeddedStore, KnowledgeBase};
-use kato_test_needs::ends_within;
+use kato_test_needs::{ends_within, is_thorough};
 
 use crate::program::kato;
 use crate::random::Random;
@@ -13,7 +13,6 @@ use crate::report::stderr;
 use crate::workplace::Workplace;
 
 const SEED: u64 = 48;
-const N_KILLS: usize = 30;
 
 fn command(place: &Workplace, name: &str, arguments: &[&str]) -> Command {
     let mut command = kato(name);
@@ -82,6 +81,7 @@ fn a_forgetting_that_is_killed_has_forgotten_all_of_it_or_nothing() {
     done(&place, "forget", &forget);
     let whole = start.elapsed();
 
+    let most_kills = if is_thorough() { 30 } else { 12 };
     let mut random = Random::from_seed(SEED);
     let (mut n_kills, mut n_done) = (0, 0);
     loop {
@@ -95,7 +95,7 @@ fn a_forgetting_that_is_killed_has_forgotten_all_of_it_or_nothing() {
             train(&place, &["b.jsonl", "--kb", "kb", "--add", "--occurrences"]);
         }
         assert!(content(&place, "kb") == before);
-        if n_kills == N_KILLS {
+        if n_kills == most_kills {
             break;
         }
         let mut child = command(&place, "forget", &forget).spawn().unwrap();

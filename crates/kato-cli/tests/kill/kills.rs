@@ -3,7 +3,7 @@
 use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
-use kato_test_needs::ends_within;
+use kato_test_needs::{ends_within, is_thorough};
 
 use crate::knowledge::Knowledge;
 use crate::random::Random;
@@ -11,10 +11,12 @@ use crate::report::stderr;
 use crate::workplace::Workplace;
 
 const SEED: u64 = 20;
-const N_KILLS: usize = 100;
-/// Kills of one run, after which it is left alone.
-const KILLS_PER_ROUND: usize = 40;
 const SIGKILL: i32 = 9;
+
+/// Returns the kills in all, and those of one run, after which it is left alone: three runs at least.
+fn kills() -> (usize, usize) {
+    if is_thorough() { (120, 40) } else { (42, 14) }
+}
 
 /// Kills one run again and again, and lets it end in the end; returns the number of kills and of
 /// those before a commit.
@@ -40,7 +42,7 @@ fn round(
             arguments.push("--resume");
         }
         let mut child = place.train("corpus.jsonl", kb, &arguments).spawn().unwrap();
-        if n_kills < KILLS_PER_ROUND {
+        if n_kills < kills().1 {
             ends_within(&mut child, random.delay(most));
             child.kill().unwrap();
         }
@@ -82,7 +84,7 @@ fn a_run_that_is_killed_again_and_again_ends_like_one_that_is_not() {
 
     let mut random = Random::from_seed(SEED);
     let (mut n_rounds, mut n_kills, mut n_before_commit) = (0, 0, 0);
-    while n_kills < N_KILLS {
+    while n_kills < kills().0 {
         // Sessions that end early and sessions that come far.
         let most = whole.mul_f64([0.15, 0.3, 0.6][n_rounds % 3]);
         let (kills, before_commit) = round(

@@ -1,7 +1,6 @@
 //! A server left alone with many clients, on little: 1,024 open files, 2 GB of address space.
 //!
-//! `KATO_SOAK_SECONDS` sets how long; `.ci/check` takes minutes, and an hour is worth it before a
-//! release.
+//! `KATO_SOAK_SECONDS` sets how long: an hour every night, and before a release.
 
 #![cfg(target_os = "linux")]
 #![expect(

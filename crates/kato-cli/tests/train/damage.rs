@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
+use kato_test_needs::is_thorough;
 use serde_json::{Value, json};
 
 use crate::place::Place;
@@ -239,7 +240,7 @@ fn no_command_takes_damage_for_an_absence_or_an_older_state() {
             for (damage, make) in damages {
                 // Each of them takes a process for each command.
                 n_cases += 1;
-                if n_cases % 3 != 0 && std::env::var_os("KATO_THOROUGH_TESTS").is_none() {
+                if n_cases % 3 != 0 && !is_thorough() {
                     continue;
                 }
                 let what = format!("{original}, {}: {damage}", file.display());

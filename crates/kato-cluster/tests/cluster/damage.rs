@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use kato_cluster::{Cluster, ClusterError, Plan, PlanGeneration, PlanOptions};
 use kato_random::SplitMix64;
 use kato_store::slice::NameRanges;
+use kato_test_needs::is_thorough;
 
 use crate::directory::files;
 use crate::support::{Place, block};
 
-/// Places of each file that are damaged at each stage, also with `KATO_THOROUGH_TESTS`.
+/// Places of each file that are damaged at each stage, also where all cases are wanted.
 const FLIPS: usize = 2;
 const THOROUGH_FLIPS: usize = 6;
 
@@ -69,10 +70,7 @@ fn a_flipped_bit_of_any_file_is_an_error_or_nothing() {
         for file in files(&whole) {
             let bytes = fs::read(&file).unwrap();
             let name = file.strip_prefix(&whole).unwrap().to_owned();
-            let n_flips = match std::env::var_os("KATO_THOROUGH_TESTS") {
-                Some(_) => THOROUGH_FLIPS,
-                None => FLIPS,
-            };
+            let n_flips = if is_thorough() { THOROUGH_FLIPS } else { FLIPS };
             for _ in 0..n_flips {
                 let at = usize::try_from(random.next_u64() % bytes.len() as u64).unwrap();
                 let store = root.path().join("damaged");

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use kato_shared_memory::SharedMemory;
-use kato_test_needs::{in_path, needed, pass_over};
+use kato_test_needs::{in_path, is_thorough, needed, pass_over};
 use serde_json::Value;
 
 use super::block_file::{BlockFile, LARGE};
@@ -90,8 +90,8 @@ fn disk_figures_are_those_of_fio() {
     if needed(in_path(&["fio"]), "no fio: install the package `fio`").is_none() {
         return;
     }
-    if std::env::var_os("KATO_THOROUGH_TESTS").is_none() {
-        // Most of a minute, which CI takes.
+    if !is_thorough() {
+        // Most of a minute, which is taken every night.
         return;
     }
     let dir = tempfile::tempdir().unwrap();

@@ -1,6 +1,7 @@
 //! No input makes the loader panic, run forever, or break its own laws.
 
 use kato_loader::{Format, OnBadRecord, TextUnit};
+use kato_test_needs::is_thorough;
 use proptest::prelude::*;
 
 use crate::support::{Folder, builder, gzip, zstd};
@@ -43,7 +44,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(ProptestConfig::with_cases(if is_thorough() { 128 } else { 64 }))]
 
     #[test]
     fn random_bytes(bytes in bytes()) {

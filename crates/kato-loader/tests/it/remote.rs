@@ -10,6 +10,7 @@ use kato_loader::bad_record::{BadReason, SkippedExtent};
 use kato_loader::{
     Document, LoadError, OnBadRecord, Order, StreamingDatasetLoader, StreamingDatasetLoaderBuilder,
 };
+use kato_test_needs::is_thorough;
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use proptest::prelude::*;
@@ -219,7 +220,7 @@ fn transient() -> impl Strategy<Value = Fault> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(ProptestConfig::with_cases(if is_thorough() { 16 } else { 8 }))]
 
     #[test]
     fn any_plan_of_transient_faults_gives_the_same_stream(

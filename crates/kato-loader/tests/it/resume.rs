@@ -7,6 +7,7 @@ use kato_loader::{
     BadRecord, Cursor, Document, LoadError, OnBadRecord, StreamingDatasetLoader,
     StreamingDatasetLoaderBuilder, TextUnit,
 };
+use kato_test_needs::is_thorough;
 use proptest::prelude::*;
 
 use crate::support::{Folder, builder, gzip, zstd};
@@ -91,7 +92,7 @@ fn csv_rows(texts: &[String]) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(if is_thorough() { 48 } else { 16 }))]
 
     #[test]
     fn plain_text(text in messy_text()) {

@@ -14,6 +14,7 @@ use kato_mongodb::{Guard, MongoStore};
 use kato_random::SplitMix64;
 use kato_store::conformance::{CallSymbol, LearnCall, Lessons, assert_same_content};
 use kato_store::{MemoryStore, PatternStore, StoreError};
+use kato_test_needs::is_thorough;
 use serde_json::{Value, json};
 
 use crate::cutter::Cutter;
@@ -21,6 +22,11 @@ use crate::support::{builder, fresh_run, server};
 
 const N_COMMITS: usize = 6;
 const PER_COMMIT: usize = 12;
+
+/// How often something is done: less where only some cases are wanted. Both are even, for two guards.
+fn n_cases(thorough: u64, some: u64) -> u64 {
+    if is_thorough() { thorough } else { some }
+}
 
 /// Random numbers by a seed: a schedule is its seed.
 struct Draws(SplitMix64);
@@ -143,7 +149,7 @@ fn connections_cut_in_the_middle_of_an_answer_lose_and_double_nothing() {
     let cutter = Cutter::start(address_of(&direct));
     let uri = format!("mongodb://{}/?directConnection=true", cutter.address);
     let lessons = lessons();
-    for seed in 0..20_u64 {
+    for seed in 0..n_cases(20, 8) {
         let guard = [Guard::Transaction, Guard::Journal][seed as usize % 2];
         let run = fresh_run();
         drop(
@@ -225,7 +231,7 @@ fn a_killed_server_loses_and_doubles_nothing() {
         };
         let mut server = MongoServer::start_with(options);
         let uri = server.uri();
-        for seed in 0..4_u64 {
+        for seed in 0..n_cases(4, 2) {
             let run = fresh_run();
             drop(
                 builder(&uri, &run, Guard::Auto)
@@ -272,7 +278,7 @@ fn child_trains_until_it_is_killed() {
 fn a_killed_trainer_loses_and_doubles_nothing() {
     let Some(uri) = server() else { return };
     let lessons = lessons();
-    for seed in 0..16_u64 {
+    for seed in 0..n_cases(16, 6) {
         let (guard, name) = [
             (Guard::Transaction, "transaction"),
             (Guard::Journal, "journal"),

@@ -7,6 +7,7 @@ use std::{panic, thread};
 use kato_mongodb::{Guard, MongoRuns, MongoStore};
 use kato_store::conformance::{LearnCall, Lessons};
 use kato_store::{PatternStore, StoreError};
+use kato_test_needs::is_thorough;
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{DateTime, Document, doc};
 use serde_json::json;
@@ -128,7 +129,7 @@ fn connections_that_come_and_go_leave_without_a_panic() {
         }
         printing(panic);
     }));
-    for _ in 0..100 {
+    for _ in 0..if is_thorough() { 100 } else { 30 } {
         let runs = MongoRuns::connect(&uri).unwrap();
         runs.list().unwrap();
     }

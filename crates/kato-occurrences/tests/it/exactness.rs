@@ -6,6 +6,7 @@ use kato_learner::TextDocument;
 use kato_model::PatternName;
 use kato_occurrences::{LessonShape, Occurrences, TokenPlace};
 use kato_store::{KnowledgeBase, PatternStore};
+use kato_test_needs::is_thorough;
 use proptest::prelude::*;
 
 use crate::support::{Corpus, Rules, rules, texts};
@@ -204,10 +205,7 @@ fn check_calls(
 
 /// Writing waits for the disk some forty times a unit.
 fn cases() -> u32 {
-    match std::env::var_os("KATO_THOROUGH_TESTS") {
-        Some(_) => 300,
-        None => 24,
-    }
+    if is_thorough() { 300 } else { 24 }
 }
 
 proptest! {

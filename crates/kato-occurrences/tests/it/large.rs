@@ -7,6 +7,7 @@ use kato_occurrences::{LessonShape, Occurrences};
 use kato_random::SplitMix64;
 use kato_random::corpus::{CorpusModel, write_corpus};
 use kato_store::{KnowledgeBase, PatternStore};
+use kato_test_needs::is_thorough;
 use serde_json::Value;
 
 use crate::support::{Corpus, Rules};
@@ -19,10 +20,7 @@ const LONGEST: usize = 12;
 
 /// Makes documents that resemble this crate's first page.
 fn made() -> Corpus {
-    let n_bytes = match std::env::var_os("KATO_THOROUGH_TESTS") {
-        Some(_) => 20_000_000,
-        None => 200_000,
-    };
+    let n_bytes = if is_thorough() { 20_000_000 } else { 200_000 };
     let model = CorpusModel::from_text(include_str!("../../README.md")).unwrap();
     let mut lines = Vec::new();
     write_corpus(&model, 1, n_bytes, &mut lines).unwrap();

@@ -16,6 +16,7 @@ use kato_prediction::disk::{BuildOptions, IndexPolicy, StoreIndex, build, find, 
 use kato_random::SplitMix64;
 use kato_store::embedded::EmbeddedOptions;
 use kato_store::{EmbeddedStore, MemoryStore, PatternStore, Tombstones};
+use kato_test_needs::is_thorough;
 use serde_json::Value;
 
 use crate::support::{keeping_units, name};
@@ -39,11 +40,8 @@ struct Base {
 
 #[test]
 fn answers_are_those_of_a_full_scan_of_what_is_left() {
-    let n_bases = match std::env::var_os("KATO_THOROUGH_TESTS") {
-        // With 40 states each, 10,000.
-        Some(_) => 250,
-        None => 12,
-    };
+    // With 40 states each, 10,000.
+    let n_bases = if is_thorough() { 250 } else { 12 };
     let mut n_passed_over = 0;
     for seed in 0..n_bases {
         let dir = tempfile::tempdir().unwrap();

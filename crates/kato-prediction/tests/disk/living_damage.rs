@@ -14,6 +14,7 @@ use kato_engine::node::Lesson;
 use kato_engine::{Engine, EngineError, EngineOptions, SessionConfig};
 use kato_model::PatternName;
 use kato_store::EmbeddedStore;
+use kato_test_needs::is_thorough;
 
 use crate::damage::{TEXTS, check, index_dir, small, wipe_segments, with_all_lists};
 use crate::support::{build, engines, events, learning_engines};
@@ -37,7 +38,7 @@ impl Deed {
             Self::ZeroFrom(0),
             Self::Remove,
         ];
-        if std::env::var_os("KATO_THOROUGH_TESTS").is_some() {
+        if is_thorough() {
             deeds.extend([
                 Self::CutTo(len / 2),
                 Self::CutTo(len.saturating_sub(4096).max(len / 3)),

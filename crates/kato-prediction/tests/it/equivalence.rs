@@ -4,6 +4,7 @@ use kato_model::emotives::mean_emotives;
 use kato_model::{EmotiveMap, Event, KatoGeneration};
 use kato_prediction::config::{Filter, FilterSettings, RankMetric};
 use kato_prediction::{PatternIndex, Prediction, PredictionConfig, Predictions};
+use kato_test_needs::is_thorough;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -74,11 +75,7 @@ proptest! {
 }
 
 fn n_cases() -> u32 {
-    // CI is thorough.
-    match std::env::var_os("KATO_THOROUGH_TESTS") {
-        Some(_) => 10_000,
-        None => 500,
-    }
+    if is_thorough() { 10_000 } else { 500 }
 }
 
 fn learn(lessons: &[Lesson]) -> (PatternIndex, Oracle) {

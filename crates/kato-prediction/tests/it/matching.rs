@@ -5,6 +5,7 @@ use kato_prediction::matching::{
     CharacterProfile, FuzzyMatch, LcsProfile, MatchingBlock, character_similarity, fuzzy_matches,
     lcs_length, matching_blocks, token_similarity,
 };
+use kato_test_needs::is_thorough;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde::Deserialize;
@@ -122,8 +123,7 @@ fn pairs() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(
-        // CI is thorough.
-        if std::env::var_os("KATO_THOROUGH_TESTS").is_some() { 2000 } else { 500 }
+        if is_thorough() { 2000 } else { 500 }
     ))]
 
     #[test]

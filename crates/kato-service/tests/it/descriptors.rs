@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use kato_engine::Observation;
 use kato_service::{Descriptors, Durability, Service, ServiceOptions};
+use kato_test_needs::is_thorough;
 use rlimit::Resource;
 
-use crate::support::{create, frequency, is_thorough, teach, timed};
+use crate::support::{create, frequency, teach, timed};
 
 const DIR: &str = "KATO_SERVICE_TEST_DESCRIPTORS_DIR";
 

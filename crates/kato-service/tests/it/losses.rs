@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use kato_engine::Observation;
 use kato_service::figures::DataLoss;
 use kato_service::{Service, ServiceError, ServiceOptions};
+use kato_test_needs::is_thorough;
 
-use crate::support::{copy, create, files, frequency, is_thorough, known, lesson, teach};
+use crate::support::{copy, create, files, frequency, known, lesson, teach};
 
 fn open(dir: &Path) -> Result<Service, ServiceError> {
     Service::open(dir, ServiceOptions::default())

@@ -11,10 +11,11 @@ use kato_prediction::Cancel;
 use kato_service::answer::{NewSession, NextOutcome, NextQuestion};
 use kato_service::{Service, ServiceError, ServiceOptions};
 use kato_store::{EmbeddedStore, MemoryStore, PatternStore};
+use kato_test_needs::is_thorough;
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::support::{create, is_thorough, lesson, object, teach, words};
+use crate::support::{create, lesson, object, teach, words};
 
 const NODES: [&str; 3] = ["n0", "n1", "n2"];
 const WORDS: [&str; 4] = ["a", "b", "c", "d"];

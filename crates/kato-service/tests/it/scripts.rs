@@ -7,10 +7,11 @@ use kato_engine::{Observation, Sequence};
 use kato_service::answer::NewSession;
 use kato_service::clock::ManualClock;
 use kato_service::{Receipt, Service, ServiceError, ServiceOptions};
+use kato_test_needs::is_thorough;
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::support::{is_thorough, known, lesson, object, settings, timed, words};
+use crate::support::{known, lesson, object, settings, timed, words};
 
 /// One step of a script; sessions by number, those there are not yet or no more included.
 #[derive(Debug, Clone)]

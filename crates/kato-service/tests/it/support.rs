@@ -16,11 +16,6 @@ use kato_service::{Service, ServiceOptions};
 use kato_store::{EmbeddedStore, KnowledgeBase};
 use serde_json::{Map, Value};
 
-/// Whether the tests that take longest are to take all their cases, as in CI.
-pub(crate) fn is_thorough() -> bool {
-    std::env::var_os("KATO_THOROUGH_TESTS").is_some()
-}
-
 /// Options under a clock that only the test moves.
 pub(crate) fn timed() -> (ServiceOptions, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::at(UNIX_EPOCH + Duration::from_secs(1_000_000)));

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::process::{Command, Stdio};
 
-use kato_test_needs::{in_path, needed};
+use kato_test_needs::{in_path, is_thorough, needed};
 use kato_tokenizer::{HfTokenizer, Tokenizer};
 use serde_json::Value;
 
@@ -84,7 +84,7 @@ fn tokens_are_those_of_hugging_face_for_as_many_texts_as_wanted() {
     };
     let texts = match std::env::var("KATO_TOKENIZER_TEXTS") {
         Ok(texts) => texts,
-        Err(_) if std::env::var_os("KATO_THOROUGH_TESTS").is_some() => "1000".to_owned(),
+        Err(_) if is_thorough() => "1000".to_owned(),
         Err(_) => "60".to_owned(),
     };
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/record.py");
