@@ -1,5 +1,7 @@
 //! The history of runs: recording what `kato train` has done, and the views of `kato history`.
 
+#[cfg(feature = "history")]
+mod forecast;
 #[cfg(not(feature = "history"))]
 mod missing;
 #[cfg(feature = "history")]
@@ -25,8 +27,9 @@ pub(crate) use missing::{Recorder, missing};
 pub(crate) use recording::Recorder;
 #[cfg(feature = "history")]
 pub(crate) use {
+    forecast::{Asked, forecast},
     plots::write_plots,
-    views::{AccuracyView, ComparisonView, ForecastView, Imported, Removed, RunsView, SimilarView},
+    views::{AccuracyView, ComparisonView, Imported, Removed, RunsView, SimilarView},
 };
 
 /// Whether and where a run is recorded, and what was foretold of it.

@@ -45,7 +45,7 @@ pub(crate) struct LearningArgs {
         default_value = "5,7,9"
     )]
     levels: Vec<usize>,
-    /// `gpt2`, or the path of a Hugging Face tokenizer.json.
+    /// `gpt2`, or the path of a Hugging Face tokenizer.json or of a folder with one.
     #[arg(long, value_name = "NAME|FILE", default_value = "gpt2")]
     tokenizer: String,
     /// What the lowest level learns as one pattern: chunks (of tokens), sentences (found by their
@@ -102,8 +102,12 @@ impl LearningArgs {
     /// When there is no such tokenizer, and for chunk sizes that cannot be.
     pub(crate) fn learner(&self, recording: Recording) -> Result<HierarchicalConceptLearner> {
         let is_path = self.tokenizer.ends_with(".json") || self.tokenizer.starts_with(['/', '.']);
-        if is_path && !Path::new(&self.tokenizer).is_file() {
-            bail!("--tokenizer {}: there is no such file", self.tokenizer);
+        let path = Path::new(&self.tokenizer);
+        if is_path && !path.is_file() && !path.join("tokenizer.json").is_file() {
+            bail!(
+                "--tokenizer {}: there is no such file, nor a folder with a tokenizer.json",
+                self.tokenizer
+            );
         }
         let tokenizer = kato_tokenizer::load(&self.tokenizer);
         let tokenizer = tokenizer.with_context(|| format!("--tokenizer {}", self.tokenizer))?;

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use kato_columns::files::{begin, lock, publish, remove, remove_stale};
+use kato_columns::files::{BUILDING, begin, lock, publish, remove, remove_stale};
 use kato_learner::DocumentPlan;
 
 use crate::OccurrencesError;
@@ -68,7 +68,7 @@ impl Documents {
 /// A writer of occurrences.
 ///
 /// Documents come in the order of the corpus, from the [position](Self::position) on. Units become final one
-/// by one, so whoever is cut off goes on behind the last one that is whole.
+/// by one, so whoever is cut off goes on behind the last one that is whole. Dropping it removes the one that is not.
 #[derive(Debug)]
 pub struct Writer {
     dir: PathBuf,
@@ -89,6 +89,8 @@ impl Writer {
         let kb = kb.as_ref();
         let dir = units_dir(kb);
         let lock = lock(&dir)?;
+        // What a process left that was killed, also where there is nothing to write.
+        remove(dir.join(BUILDING))?;
         let (mut chain, _) = read_chain(&dir);
         // What is behind a damaged unit is read again, as is what a store that went back has given up.
         let is_whole = |header: &Header| {
@@ -207,6 +209,15 @@ impl Writer {
         publish(&dir, &header.name(), HEADER)?;
         self.chain.push(header);
         Ok(())
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        // Its files are closed first, or Windows keeps them.
+        drop(self.unit.take());
+        // What cannot be removed is left to the next writer.
+        drop(remove(self.dir.join(BUILDING)));
     }
 }
 

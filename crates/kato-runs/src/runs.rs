@@ -161,8 +161,8 @@ impl Runs {
     }
 
     /// Deletes a run with all that it learned, and returns what it was. Of a run on a server only
-    /// its position and manifest here are deleted: the nodes stay as they are. A deletion in a
-    /// MongoDB that was cut off is finished by deleting again.
+    /// its position and manifest here are deleted: the nodes stay as they are. A deletion of such a run, or
+    /// in a MongoDB, that was cut off is finished by deleting again.
     ///
     /// # Errors
     ///

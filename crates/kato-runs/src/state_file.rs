@@ -17,9 +17,11 @@ use crate::{ManifestFile, RunFacts, RunManifest, RunsError};
 const FORMAT_VERSION: u64 = 2;
 
 /// Returns whether a directory's name is that of the store beside a state file that keeps what a
-/// server was taught: it is part of that run.
+/// server was taught, or is copied from another run's: it is part of that run.
 pub(crate) fn is_taught(name: &str) -> bool {
-    name.ends_with(".json.taught")
+    name.strip_suffix(".part")
+        .unwrap_or(name)
+        .ends_with(".json.taught")
 }
 
 /// The part of a state file that a manifest is made of.
@@ -102,17 +104,21 @@ fn previous(path: &Path) -> PathBuf {
     path.with_added_extension("previous")
 }
 
-/// Removes the files that keep the position of a run whose lock is held; first the state itself,
-/// without which the rest is nothing.
+/// Removes the files that keep the position of a run whose lock is held. The state goes last: as long as any of
+/// the others is there the run is listed, so a deletion that was cut off is finished by deleting again. What was
+/// sent goes first, without which a trainer refuses a run that has taught a stock server.
 pub(crate) fn delete(disk: &Disk, path: &Path, lock: Lock) -> Result<(), RunsError> {
-    disk.remove_file(path)?;
-    disk.remove_file(&previous(path))?;
     disk.remove_file(&path.with_added_extension("sent"))?;
-    let taught = path.with_added_extension("taught");
-    if taught.exists() {
-        disk.remove_dir(&taught)?;
+    for dir in ["taught", "taught.part"].map(|name| path.with_added_extension(name)) {
+        if dir.exists() {
+            disk.remove_dir(&dir)?;
+        }
     }
+    disk.remove_file(&previous(path))?;
     disk.remove_file(ManifestFile::beside_state(path).path())?;
+    // In this order also over a power cut.
+    disk.flush_dir(&parent_of(path))?;
+    disk.remove_file(path)?;
     // Its file goes with it.
     drop(lock);
     disk.flush_dir(&parent_of(path))

@@ -226,7 +226,8 @@ impl<'a> KnowledgeBase<'a> {
     /// A line is what [`PatternRecord::to_json`](kato_model::PatternRecord::to_json) writes:
     /// `name`, `pattern_data`, `length`, `frequency`, `emotives`, `metadata`, as KATO's own
     /// records; first sightings, sums of affinity and vectors are left out. That of a retired pattern ends with
-    /// `tombstone`; of what is purged there is nothing. Equal knowledge bases are written as equal bytes. Every name is checked against its content. `out` is flushed at
+    /// `tombstone`, and that of a retired name that no pattern has is `name` and `tombstone` alone; of what is purged there
+    /// is nothing. Equal knowledge bases are written as equal bytes. Every name is checked against its content. `out` is flushed at
     /// the end and needs no buffer of its own.
     ///
     /// # Errors
@@ -238,7 +239,7 @@ impl<'a> KnowledgeBase<'a> {
     }
 
     /// Adds the patterns of exported lines to the node, commits, and returns the number of lines
-    /// that are not blank.
+    /// that hold one.
     ///
     /// Memory stays bounded.
     ///

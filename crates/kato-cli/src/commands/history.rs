@@ -30,7 +30,8 @@ use clap::Subcommand;
 /// runs, mean_percent, median_percent, bias_percent, intervals, covered and trend, or null; runs, how many were looked
 /// at; without_estimate, how many of them had none; corrections of the next forecasts on this machine, each with
 /// made_by, backend, and factor, width and runs of every quantity. forecast: seconds with value, low and high, learns,
-/// runs, learns_of and leave_one_out_percent. import: imported, and remove: removed, with ids.
+/// runs, learns_of, leave_one_out_percent and left_out, with machine and backend. import: imported, and remove: removed,
+/// with ids.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -84,7 +85,8 @@ enum Command {
         filter: Filter,
     },
     /// Foretells the time of a run from the times of recorded runs, also of such with other settings. Times
-    /// are compared by learn calls: --learns says how many a document of this run makes.
+    /// are compared by learn calls: --learns says how many a document of this run makes. Runs of other machines
+    /// and into other kinds of place are left out, and counted.
     Forecast {
         #[command(flatten)]
         settings: Settings,
@@ -94,6 +96,10 @@ enum Command {
         /// Learn calls of a document. Default: those of the largest run with the same chunk sizes.
         #[arg(long, value_name = "N")]
         learns: Option<f64>,
+        /// Foretell a run on the machine and into the kind of place of this recorded one. Default: this machine,
+        /// and the kind of place of its largest run with the same chunk sizes, else of its newest.
+        #[arg(long, value_name = "RUN")]
+        like: Option<String>,
     },
     /// Record the runs of the Python original: of its database, or of a snapshot (.json).
     Import {
@@ -181,11 +187,10 @@ mod answers {
     use kato_planner::history::import::{original_runs, original_snapshot};
     use kato_planner::history::record::RunSettings;
     use kato_planner::history::{RunFilter, TrainingHistory};
-    use kato_planner::{LearnCallModel, RecordedRun};
 
     use super::{Args, Command, Filter, Settings};
     use crate::history::{
-        AccuracyView, ComparisonView, ForecastView, Imported, Removed, RunsView, SimilarView,
+        AccuracyView, Asked, ComparisonView, Imported, Removed, RunsView, SimilarView, forecast,
         write_plots,
     };
     use crate::inspect::show;
@@ -250,7 +255,16 @@ mod answers {
                 settings,
                 samples,
                 learns,
-            } => show(&forecast(&history, settings, *samples, *learns)?, json),
+                like,
+            } => {
+                let asked = Asked {
+                    settings: settings.settings(),
+                    samples: *samples,
+                    learns_a_sample: *learns,
+                    like: like.as_deref(),
+                };
+                show(&forecast(&history, &asked)?, json)
+            }
             Command::Plot { dir, filter } => {
                 check_directory("DIR", dir)?;
                 let mut runs = history.runs(&filter.filter())?;
@@ -282,53 +296,5 @@ mod answers {
         };
         let imported = TrainingHistory::open(path)?.import(runs)?;
         Ok(Imported { imported })
-    }
-
-    /// Foretells the time of a run by recorded ones of the same kind of place.
-    fn forecast(
-        history: &TrainingHistory,
-        settings: &Settings,
-        samples: u64,
-        learns_a_sample: Option<f64>,
-    ) -> Result<ForecastView> {
-        let mut runs = history.runs(&RunFilter::default().with_complete_only())?;
-        runs.retain(|run| {
-            run.outcome.learns() > 0 && run.outcome.samples > 0 && run.outcome.seconds > 0.0
-        });
-        if let Some(workers) = settings.workers {
-            runs.retain(|run| run.settings.workers == Some(workers));
-        }
-        let same = runs
-            .iter()
-            .filter(|run| run.settings.chunk_sizes == settings.levels);
-        let largest = same.max_by_key(|run| run.outcome.samples);
-        let of_largest =
-            largest.map(|run| run.outcome.learns() as f64 / run.outcome.samples as f64);
-        let learns_a_sample = learns_a_sample.or(of_largest).context(
-            "no run has these chunk sizes, so nothing tells how many learn calls a document makes: give --learns N",
-        )?;
-        let recorded: Vec<RecordedRun> = runs
-            .iter()
-            .map(|run| {
-                let outcome = &run.outcome;
-                let learns = outcome.learns() as f64;
-                RecordedRun::new(outcome.samples as f64, learns, outcome.seconds)
-                    .with_batch_size(run.settings.batch_size.unwrap_or(1).max(1) as f64)
-            })
-            .collect();
-        let model = LearnCallModel::fit(&recorded)?;
-        let batch = settings
-            .batch
-            .or_else(|| largest.and_then(|run| run.settings.batch_size));
-        let learns = learns_a_sample * samples as f64;
-        let errors = LearnCallModel::leave_one_out(&recorded);
-        let mean = errors.iter().map(|error| error.abs()).sum::<f64>() / errors.len().max(1) as f64;
-        Ok(ForecastView {
-            seconds: model.predict(samples as f64, learns, batch.unwrap_or(1).max(1) as f64)?,
-            learns,
-            runs: model.n_runs(),
-            learns_of: largest.map_or_else(|| "--learns".to_owned(), |run| run.run_id.clone()),
-            leave_one_out_percent: (!errors.is_empty()).then_some(100.0 * mean),
-        })
     }
 }

@@ -49,7 +49,7 @@ use crate::planning::{
     interval, limits, measure, merging, page, part_bytes, shell,
 };
 use crate::repository::sources_or_own_text;
-use crate::source::{SOURCE_HELP, SourceArgs};
+use crate::source::{SOURCE_HELP, SourceArgs, is_stdin};
 use crate::text_file::read_text;
 use crate::writable::check_file;
 
@@ -334,7 +334,7 @@ impl Drawn {
         // Before the order in which pilots are drawn: a run has its own.
         let unordered = args.source.clone();
         // Standard input can be read once and in its own order only.
-        let is_stdin = sources.iter().any(|source| source.as_os_str() == "-");
+        let is_stdin = sources.iter().any(|source| is_stdin(source));
         if !is_stdin {
             args.source.draw_by(args.seed);
         }

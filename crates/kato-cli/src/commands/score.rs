@@ -7,7 +7,7 @@
 //! ```
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
@@ -20,6 +20,7 @@ use crate::inspect::show;
 use crate::knowledge_base::DirectoryArgs;
 use crate::numbers::ngram_order;
 use crate::open::open_head_of;
+use crate::source::is_stdin;
 use crate::text_file::{read_text, without_mark};
 
 /// Says how surprising texts are: perplexity, bits for each token, and the most surprising tokens.
@@ -113,9 +114,4 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         kato::keep_weights(&store, head.weights())?;
     }
     show(&ScoreView::new(scored, args.tokens), args.json)
-}
-
-/// Returns whether a name stands for standard input.
-fn is_stdin(file: &Path) -> bool {
-    file == Path::new("-")
 }

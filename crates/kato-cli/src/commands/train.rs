@@ -257,7 +257,7 @@ fn run(args: &Args) -> Result<ExitCode> {
     let trained = train(args, &mut run, &mut loader, &learner, &options, forecast);
     let (report, profile) = match trained {
         Err(error) => {
-            if is_unread(&error) {
+            if is_of_corpus(&error) {
                 unbegun::forget(begun, &ledger, &run);
             }
             return Err(error);
@@ -403,12 +403,22 @@ fn train(
     Ok((report?, profile.transpose()?))
 }
 
-/// Returns whether the corpus could not be read.
-fn is_unread(error: &Error) -> bool {
-    match error.downcast_ref() {
-        Some(RunsError::Train(error)) => matches!(error, TrainError::Load(_)),
-        _ => matches!(error.downcast_ref(), Some(TrainError::Load(_))),
-    }
+/// Returns whether a run ended by what is in its corpus: it could not be read, or not be learned. What ended by
+/// something else, such as a full disk, goes on with --resume when that is mended.
+fn is_of_corpus(error: &Error) -> bool {
+    let error = match error.downcast_ref() {
+        Some(RunsError::Train(error)) => Some(error),
+        _ => error.downcast_ref(),
+    };
+    matches!(
+        error,
+        Some(
+            TrainError::Load(_)
+                | TrainError::Learn { .. }
+                | TrainError::WorkerDied { .. }
+                | TrainError::TooManyFailures { .. }
+        )
+    )
 }
 
 /// Says at the beginning what the options leave out of every document; how much that is, the summary

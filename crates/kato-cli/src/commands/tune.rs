@@ -24,7 +24,7 @@ use crate::meter::Meter;
 use crate::numbers::depth;
 use crate::pilot::PilotCorpus;
 use crate::repository::sources_or_own_text;
-use crate::source::{SOURCE_HELP, SourceArgs};
+use crate::source::{SOURCE_HELP, SourceArgs, is_stdin};
 use crate::tuning::{Configuration, Journal, MEASURES, QUALITY, Row, Trials, Tuning, page};
 use crate::unused;
 use crate::writable::check_file;
@@ -265,7 +265,7 @@ fn configurations(args: &Args) -> Result<Vec<Configuration>> {
 /// Draws the documents, and opens the file of trials.
 fn trials(args: &mut Args, stop: &StopSignal) -> Result<Trials> {
     let sources = sources_or_own_text(&args.sources)?;
-    if !sources.iter().any(|source| source.as_os_str() == "-") {
+    if !sources.iter().any(|source| is_stdin(source)) {
         args.source.draw_by(args.seed);
     }
     let mut loader = args.source.resolve(&sources)?.loader()?;

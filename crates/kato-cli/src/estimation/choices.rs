@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgMatches, ValueEnum};
 use kato_estimator::{GrowthLaw, StorageEngine};
 
+use crate::source::is_stdin;
 use crate::unused::{Unused, is_given, unless_absent};
 
 /// Finds options that the store or the corpus of an estimate does not use.
@@ -16,7 +17,7 @@ pub(crate) fn unused(matches: &ArgMatches) -> Option<Unused> {
     let is_limited = is_given(matches, "look_at");
     let by_documents = "--max-documents says how much is read, however long that takes";
     let mut sources = matches.get_many::<PathBuf>("sources").into_iter().flatten();
-    let is_stdin = sources.any(|source| source.as_os_str() == "-");
+    let is_stdin = sources.any(|source| is_stdin(source));
     [
         (!is_embedded, "compact", of_parts),
         (!is_embedded && !is_kept, "workers", of_parts),

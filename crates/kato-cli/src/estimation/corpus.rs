@@ -13,7 +13,7 @@ use kato_scheduler::StopSignal;
 use super::sample::{Look, sample};
 use crate::machine::threads;
 use crate::meter::Meter;
-use crate::source::SourceArgs;
+use crate::source::{SourceArgs, is_stdin};
 
 /// Bytes of files for each core that are read in a second or two: always to their end, and in the
 /// order of the run, on which the bytes of its store depend.
@@ -65,7 +65,7 @@ pub(crate) fn look_at(
     meter: &mut Meter,
 ) -> Result<LookedAt> {
     // Standard input can be read once and in its own order only, so it is not shuffled.
-    let is_stdin = sources.iter().any(|source| source.as_os_str() == "-");
+    let is_stdin = sources.iter().any(|source| is_stdin(source));
     let mut source = source.clone();
     let mut loader = source.resolve(sources)?.loader()?;
     // Before the order in which documents are drawn: a run has its own.

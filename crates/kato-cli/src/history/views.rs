@@ -8,6 +8,7 @@ use kato_planner::recommend::span;
 use kato_planner::{Correction, Forecaster, Interval};
 use serde::Serialize;
 
+use super::forecast::LeftOut;
 use super::recording::machine_here;
 use crate::inspect::View;
 use crate::numbers::counted;
@@ -207,6 +208,8 @@ pub(crate) struct ForecastView {
     pub(crate) learns_of: String,
     /// Errors of each run predicted from the others: mean, in per cent.
     pub(crate) leave_one_out_percent: Option<f64>,
+    /// Runs that it does not follow from.
+    pub(crate) left_out: LeftOut,
 }
 
 impl View for ForecastView {
@@ -230,7 +233,7 @@ impl View for ForecastView {
                 "each of them, predicted from the others, is {percent:.1} % off on average\n"
             );
         }
-        text
+        text + &self.left_out.text()
     }
 }
 

@@ -80,7 +80,7 @@ impl Source {
     /// Returns whether the source is standard input.
     #[must_use]
     pub(crate) fn is_stdin(&self) -> bool {
-        matches!(&self.place, Place::Path(path) if path.as_os_str() == "-")
+        matches!(&self.place, Place::Path(path) if is_stdin(path))
     }
 
     /// Returns whether the source is behind a network.
@@ -107,6 +107,11 @@ impl Source {
     }
 }
 
+/// Returns whether a name stands for standard input.
+pub(crate) fn is_stdin(name: &Path) -> bool {
+    name.as_os_str() == "-"
+}
+
 impl Place {
     /// Recognises a source without its weight.
     fn parse(text: &Path, registry: &Registry) -> Result<Self> {
@@ -119,7 +124,7 @@ impl Place {
         if name.contains("://") {
             return Ok(Self::Location(name.parse()?));
         }
-        let exists = name == "-" || text.exists();
+        let exists = is_stdin(text) || text.exists();
         match registry.get(name) {
             // Neither reading is the safe one: a run would learn from the wrong corpus in silence.
             Some(entry) if exists => bail_as!(
@@ -146,7 +151,9 @@ impl Place {
 fn weight<'a>(text: &'a Path, registry: &Registry) -> Option<(f64, &'a Path)> {
     let (weight, rest) = at_star(text)?;
     let number: f64 = weight.parse().ok()?;
-    let named = |name: &str| name == "-" || name.contains("://") || registry.get(name).is_some();
+    let named = |name: &str| {
+        is_stdin(name.as_ref()) || name.contains("://") || registry.get(name).is_some()
+    };
     // `2*.txt` is a glob and `2*corpus.txt` is one as well, unless there is a source behind the
     // star.
     let is_source = || rest.to_str().is_some_and(named) || rest.exists();

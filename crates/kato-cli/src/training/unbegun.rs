@@ -43,7 +43,7 @@ impl Unbegun {
 }
 
 /// Leaves the directory of a run that learned nothing as it was: the same command is the way on, and not
-/// --resume, which would want the corpus that could not be read.
+/// --resume, which would want the corpus as it was.
 pub(crate) fn forget(begun: Option<Unbegun>, ledger: &Path, run: &TrainingRun) {
     let position = run
         .store()
@@ -56,9 +56,11 @@ pub(crate) fn forget(begun: Option<Unbegun>, ledger: &Path, run: &TrainingRun) {
     let Some(begun) = begun.filter(|_| is_empty) else {
         return;
     };
-    // The list goes with the directory, and why nothing could be read stands nowhere else.
+    // The list goes with the directory, and why nothing was learned stands nowhere else.
     if let Some(first) = first_line(ledger) {
-        notice::say(format_args!("the first that could not be read: {first}"));
+        notice::say(format_args!(
+            "nothing was learned, and nothing is left: begin again, without --resume; the first that failed: {first}"
+        ));
     }
     // While the run has the lock, so that nobody else begins there. Its error is the one to tell.
     drop(begun.restore());

@@ -6,6 +6,7 @@
 )]
 
 mod estimating;
+mod forecasts;
 mod measuring;
 mod place;
 mod planning;

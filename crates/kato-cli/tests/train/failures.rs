@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::place::{N_SAMPLES, Place, object};
+use crate::place::{N_SAMPLES, Place, UNLEARNABLE, object};
 use crate::report::{counters, stderr};
 
 /// Entries of the ledger of a knowledge base, of documents and of records.
@@ -134,34 +134,50 @@ fn one_failure_of_each_kind_is_told_as_one() {
     );
 }
 
-#[test]
-fn a_run_that_could_read_nothing_leaves_its_directory_as_it_was() {
+/// Checks that a run over a damaged corpus fails, tells why, and leaves the directory as it was, missing or
+/// empty; and that the same command learns the corpus when it is mended.
+#[track_caller]
+fn leaves_nothing(damaged: &str, options: &[&str], why: &str) {
     let place = Place::new();
     let good = fs::read_to_string(place.path("corpus.jsonl")).unwrap();
     fs::create_dir(place.path("empty")).unwrap();
-    for (kb, more) in [
-        ("new", &[][..]),
-        ("empty", &[]),
-        ("new", &["--skip-errors"]),
-        ("empty", &["--skip-errors"]),
-    ] {
-        let arguments = [&["--kb", kb, "--quiet"], more].concat();
-        // All that is read with --skip-errors, so that it ends there, too.
-        fs::write(place.path("torn.jsonl"), "{\n").unwrap();
+    for kb in ["new", "empty"] {
+        let arguments = [&["--kb", kb, "--quiet"], options].concat();
+        fs::write(place.path("torn.jsonl"), damaged).unwrap();
         let output = place.train("torn.jsonl", &arguments).output().unwrap();
         let told = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {told}");
         // Why, also where the list of what was skipped goes with the directory.
-        assert!(told.contains("EOF while parsing"), "{arguments:?}: {told}");
+        assert!(told.contains(why), "{arguments:?}: {told}");
         let left = fs::read_dir(place.path(kb)).map(Iterator::count);
         match kb {
             "new" => assert!(left.is_err(), "{arguments:?}: {left:?}"),
             _ => assert_eq!(left.unwrap(), 0, "{arguments:?}"),
         }
+        fs::write(place.path("torn.jsonl"), &good).unwrap();
+        let output = place.train("torn.jsonl", &arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     }
-    fs::write(place.path("torn.jsonl"), good).unwrap();
-    for kb in ["new", "empty"] {
-        let output = place.train("torn.jsonl", &["--kb", kb]).output().unwrap();
-        assert_eq!(output.status.code(), Some(0), "{kb}: {}", stderr(&output));
-    }
+}
+
+#[test]
+fn a_run_that_could_read_nothing_leaves_its_directory_as_it_was() {
+    leaves_nothing("{\n", &[], "EOF while parsing");
+    // All that is read with --skip-errors, so that it ends there, too.
+    leaves_nothing("{\n", &["--skip-errors"], "EOF while parsing");
+}
+
+#[test]
+fn a_run_whose_first_document_cannot_be_learned_leaves_its_directory_as_it_was() {
+    let damaged = json!({"id": "d0", "text": UNLEARNABLE}).to_string() + "\n";
+    leaves_nothing(&damaged, &[], "no unknown-token");
+}
+
+#[test]
+fn a_run_that_too_many_failures_end_at_once_leaves_its_directory_as_it_was() {
+    let options = ["--skip-errors", "--max-errors", "1"];
+    // The list of errors, of which the error speaks, goes with the directory.
+    leaves_nothing("{\n{\n", &options, "documents and records that failed: 2");
+    leaves_nothing("{\n{\n", &options, "begin again, without --resume");
+    leaves_nothing("{\n{\n", &options, "EOF while parsing");
 }

@@ -15,7 +15,7 @@ const WORDS: [&str; 6] = ["the", "old", "sea", "sings", "at", "night"];
 
 /// A document that the tokenizer cannot tokenize: it has no word for it, and none for what it does
 /// not know.
-const UNLEARNABLE: &str = "a gull cries over the harbour";
+pub(crate) const UNLEARNABLE: &str = "a gull cries over the harbour";
 
 /// Samples of [`Place::new`].
 pub(crate) const N_SAMPLES: u64 = 60;

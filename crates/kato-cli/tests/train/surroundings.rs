@@ -236,3 +236,32 @@ fn a_run_whose_corpus_cannot_be_read_from_its_beginning_leaves_nothing() {
         assert_eq!(left, before, "{arguments:?}");
     }
 }
+
+#[test]
+fn a_tokenizer_may_be_named_by_its_folder() {
+    let place = Place::new();
+    fs::create_dir(place.path("words")).unwrap();
+    fs::copy(
+        place.path("tokenizer.json"),
+        place.path("words/tokenizer.json"),
+    )
+    .unwrap();
+    let run = |kb: &str, tokenizer: &str| {
+        let line = ["corpus.jsonl", "--levels", "3,2", "--id-field", "id"];
+        let of = ["--kb", kb, "--tokenizer", tokenizer, "--quiet"];
+        place.command("train", &[&line[..], &of].concat()).output()
+    };
+    place.trained("corpus.jsonl", &["--kb", "by_file"]);
+    let full = place.path("words").display().to_string();
+    for (kb, folder) in [("near", "./words"), ("full", &*full)] {
+        let output = run(kb, folder).unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert_eq!(place.exported(kb), place.exported("by_file"));
+    }
+    let output = run("none", "./kb").unwrap();
+    let told = stderr(&output);
+    assert!(
+        told.contains("nor a folder with a tokenizer.json"),
+        "{told}"
+    );
+}

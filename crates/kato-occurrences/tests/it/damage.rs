@@ -131,8 +131,11 @@ fn a_writer_that_is_cut_off_leaves_whole_units_and_goes_on() {
         Writer::new(&corpus.kb, corpus.describe(120, 3000)).unwrap_err(),
         OccurrencesError::File(kato_columns::files::FileError::Locked { .. })
     ));
-    // As a kill leaves it: nothing of the unit that was being written counts.
+    // Nothing of the unit that was being written counts, nor is anything left of it.
+    let building = corpus.kb.join("occurrences").join("building");
+    assert!(building.exists());
     drop(writer);
+    assert!(!building.exists());
     let part = Occurrences::open(&corpus.kb).unwrap().unwrap();
     let end = part.end().unwrap().documents;
     assert!(0 < end && end < 80, "{end}");
@@ -144,6 +147,18 @@ fn a_writer_that_is_cut_off_leaves_whole_units_and_goes_on() {
     fs::remove_dir_all(corpus.kb.join("occurrences")).unwrap();
     corpus.write(120, 3000);
     assert_eq!(ask(&corpus).unwrap().unwrap(), found);
+}
+
+#[test]
+fn what_a_killed_writer_left_goes_with_the_next_one() {
+    let corpus = large();
+    corpus.write(120, 3000);
+    let building = corpus.kb.join("occurrences").join("building");
+    fs::create_dir(&building).unwrap();
+    fs::write(building.join("sequence"), "half").unwrap();
+    let writer = Writer::new(&corpus.kb, corpus.describe(120, 3000)).unwrap();
+    assert!(writer.is_complete());
+    assert!(!building.exists());
 }
 
 #[test]

@@ -158,6 +158,44 @@ fn a_delete_that_dies_is_done_or_not() {
 }
 
 #[test]
+fn a_delete_of_a_run_on_a_server_that_dies_is_finished_by_deleting_again() {
+    let state = json!({
+        "format_version": 2,
+        "run": "wiki",
+        "server": "http://127.0.0.1:8000",
+        "nodes": ["node0"],
+        "configuration": null,
+        "checkpoint": null,
+        "observations": [3],
+        "new_patterns": [2],
+    });
+    for steps in 0..MOST_STEPS {
+        let dir = tempfile::tempdir().unwrap();
+        let file = |name: &str| dir.path().join(format!("wiki.{name}"));
+        fs::write(file("kato-run.json"), state.to_string()).unwrap();
+        fs::write(file("kato-run.json.previous"), state.to_string()).unwrap();
+        fs::write(file("kato-run.json.sent"), "").unwrap();
+        for name in ["kato-run.json.taught", "kato-run.json.taught.part"] {
+            knowledge_base(&file(name));
+        }
+        let at = |disk| Runs::at(DirectoryPlace::on(disk, dir.path().to_owned()).unwrap());
+        at(Disk::default()).record("wiki").unwrap();
+
+        let died = at(Disk::dying_after(steps)).delete("wiki").is_err();
+        let left = || fs::read_dir(dir.path()).unwrap().count();
+        if left() > 0 {
+            assert!(died, "step {steps}");
+            at(Disk::default()).delete("wiki").unwrap();
+        }
+        assert_eq!(left(), 0, "step {steps}");
+        if !died {
+            return;
+        }
+    }
+    panic!("the operation takes more than {MOST_STEPS} changes");
+}
+
+#[test]
 fn an_export_that_dies_is_there_or_not() {
     for steps in 0..MOST_STEPS {
         let dir = place();

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use kato_model::Symbol;
+use kato_model::{PatternName, Symbol};
 
 use super::ExchangeError;
 use super::check::Check;
@@ -12,7 +12,8 @@ use crate::{StoreError, StoredPattern, Tombstone, Tombstones};
 /// Number of bytes that are written at once, so that the caller's writer needs no buffer.
 const CHUNK_BYTES: usize = 1 << 18;
 
-/// Writes patterns in the order of the scan, those that are retired with their tombstones; returns how many.
+/// Writes patterns in the order of the scan, by name, those that are retired with their tombstones, and retired names
+/// that no pattern has among them; returns how many patterns.
 pub(crate) fn export(
     patterns: Scan<'_, StoredPattern>,
     tombstones: &Tombstones,
@@ -20,8 +21,13 @@ pub(crate) fn export(
 ) -> Result<u64, ExchangeError> {
     let mut lines = Lines::default();
     let mut patterns_written = 0;
+    let mut retired = tombstones.unpurged().peekable();
     for pattern in patterns {
         let pattern = pattern?;
+        while let Some(name) = retired.next_if(|name| *name < pattern.name) {
+            lines.push_retired(name);
+        }
+        retired.next_if_eq(&pattern.name);
         let tombstone = tombstones.get(&pattern.name);
         if tombstone == Some(Tombstone::Purged) {
             // It was since the scan began.
@@ -38,6 +44,7 @@ pub(crate) fn export(
             lines.bytes.clear();
         }
     }
+    retired.for_each(|name| lines.push_retired(name));
     out.write_all(&lines.bytes)
         .and_then(|()| out.flush())
         .map_err(|source| ExchangeError::Write {
@@ -100,11 +107,23 @@ impl Lines {
         self.bytes.extend_from_slice(b"],\"metadata\":");
         self.push_json(&pattern.metadata);
         if let Some(tombstone) = tombstone {
-            self.bytes.extend_from_slice(b",\"tombstone\":");
-            self.push_json(&tombstone);
+            self.push_tombstone(tombstone);
         }
         self.bytes.extend_from_slice(b"}\n");
         Ok(())
+    }
+
+    /// Appends the line of a retired name that no pattern has.
+    fn push_retired(&mut self, name: PatternName) {
+        write(&mut self.bytes, format_args!("{{\"name\":\"{name}\""));
+        self.push_tombstone(Tombstone::Retired);
+        self.bytes.extend_from_slice(b"}\n");
+    }
+
+    /// Appends the key of a tombstone.
+    fn push_tombstone(&mut self, tombstone: Tombstone) {
+        self.bytes.extend_from_slice(b",\"tombstone\":");
+        self.push_json(&tombstone);
     }
 
     /// Appends a value as JSON.

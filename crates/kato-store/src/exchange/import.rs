@@ -5,7 +5,8 @@ use std::io::{BufRead, Read};
 use kato_model::batch::BatchSymbol;
 use kato_model::emotives::EmotiveWindow;
 use kato_model::{
-    AttributeLimits, Attributes, EmotiveMap, Event, LearnBatch, PatternRecord, RecordError,
+    AttributeLimits, Attributes, EmotiveMap, Event, LearnBatch, PatternName, PatternRecord,
+    RecordError,
 };
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -82,55 +83,35 @@ pub(crate) fn import(
         if text.is_empty() {
             continue;
         }
-        let malformed = move |error: RecordError| ExchangeError::Record {
-            line,
-            source: Box::new(error),
-        };
-        let is_retired = has_tombstone(text).map_err(|error| {
-            let source = error.into();
-            malformed(RecordError::Malformed { source })
-        })?;
-        let record = PatternRecord::from_json(text).map_err(malformed)?;
-        if record.frequency == 0 {
-            return Err(ExchangeError::ZeroFrequency {
-                line,
-                name: record.pattern.name(),
-            });
-        }
-        if is_retired {
-            let name = record.pattern.name();
-            if !store.keeps_tombstones() {
-                return Err(ExchangeError::NoTombstones { line, name });
-            }
-            import.retired.retire(name);
-        }
-        import.push(record)?;
+        import.take(line, text)?;
     }
 }
 
-/// Returns whether the pattern of a line has a tombstone; of what is no JSON, that it has none.
+/// Returns what a line says of a tombstone; `None` where it has none, and of what is no JSON.
 ///
 /// # Errors
 ///
 /// When it has one that this build does not know: without it the pattern would be shown.
-fn has_tombstone(text: &str) -> Result<bool, serde_json::Error> {
+fn tombstone_of(text: &str) -> Result<Option<Marked<Tombstone>>, serde_json::Error> {
     // Nearly no line has one, and reading each twice would take twice as long.
     if !text.contains("\"tombstone\"") {
-        return Ok(false);
+        return Ok(None);
     }
     match serde_json::from_str::<Marked<Tombstone>>(text) {
-        Ok(marked) => Ok(marked.tombstone.is_some()),
+        Ok(marked) => Ok(Some(marked)),
         // A symbol may have that text, where the line is read for its faults below.
         Err(error) => match serde_json::from_str::<Marked<IgnoredAny>>(text) {
             Ok(_) => Err(error),
-            Err(_) => Ok(false),
+            Err(_) => Ok(None),
         },
     }
 }
 
-/// What a line says of a tombstone.
+/// What a line says of a tombstone. One without a pattern is of a name that nobody learned.
 #[derive(Debug, Deserialize)]
 struct Marked<T> {
+    name: Option<PatternName>,
+    pattern_data: Option<IgnoredAny>,
     tombstone: Option<T>,
 }
 
@@ -145,7 +126,7 @@ pub(crate) struct Import<'a> {
     patterns: u64,
     /// Those of the store, which refuse what they name.
     tombstones: Tombstones,
-    /// Those of the patterns that come with one.
+    /// Those that come.
     retired: Tombstones,
 }
 
@@ -165,6 +146,44 @@ impl<'a> Import<'a> {
             tombstones: store.tombstones(node_idx)?,
             retired: Tombstones::default(),
         })
+    }
+
+    /// Takes a line that is not blank, with its number.
+    fn take(&mut self, line: u64, text: &str) -> Result<(), ExchangeError> {
+        let malformed = |error: RecordError| ExchangeError::Record {
+            line,
+            source: Box::new(error),
+        };
+        let marked = tombstone_of(text).map_err(|error| {
+            let source = error.into();
+            malformed(RecordError::Malformed { source })
+        })?;
+        if let Some(Marked {
+            name: Some(name),
+            pattern_data: None,
+            tombstone: Some(Tombstone::Retired),
+        }) = marked
+        {
+            return self.take_tombstone(line, name);
+        }
+        let record = PatternRecord::from_json(text).map_err(malformed)?;
+        let name = record.pattern.name();
+        if record.frequency == 0 {
+            return Err(ExchangeError::ZeroFrequency { line, name });
+        }
+        if marked.is_some_and(|marked| marked.tombstone.is_some()) {
+            self.take_tombstone(line, name)?;
+        }
+        Ok(self.push(record)?)
+    }
+
+    /// Takes the tombstone of a line.
+    fn take_tombstone(&mut self, line: u64, name: PatternName) -> Result<(), ExchangeError> {
+        if !self.store.keeps_tombstones() {
+            return Err(ExchangeError::NoTombstones { line, name });
+        }
+        self.retired.retire(name);
+        Ok(())
     }
 
     /// Adds a pattern to the batch, after staging the batch if it is full.

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use kato_model::{AttributeLimits, PatternName};
 use kato_store::conformance::{Fixture, LearnCall, Lessons, assert_same_content};
 use kato_store::{
-    EmbeddedStore, ExchangeError, KnowledgeBase, MemoryStore, PatternStore, StoreError,
+    EmbeddedStore, ExchangeError, KnowledgeBase, MemoryStore, PatternStore, StoreError, Tombstones,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -198,6 +198,57 @@ fn a_line_that_cannot_be_taken_imports_nothing_and_is_named() {
                 "{line}"
             );
         }
+    }
+}
+
+#[test]
+fn a_retired_name_that_nobody_learned_is_exported_and_imported() {
+    let fixture = Embedded::default();
+    let create = || fixture.create(&["node0"], Value::Null, AttributeLimits::default());
+    let store = create();
+    import(&store, 0, &format!("{ABC}\n")).unwrap();
+    let learned = PatternName::of_events(&[["a"], ["b"], ["c"]]);
+    let mut names: Vec<PatternName> = (0..20u8)
+        .map(|n| PatternName::of_events(&[[format!("{n}")], ["z".to_owned()]]))
+        .chain([learned])
+        .collect();
+    names.sort();
+    let mut tombstones = Tombstones::of_store(&store).unwrap();
+    for name in &names {
+        tombstones[0].retire(*name);
+    }
+    store
+        .bury(tombstones.clone(), &[Vec::new()], Value::Null)
+        .unwrap();
+
+    // Among the patterns, in the order of names, and counted as none.
+    let lines = export(&store, 0);
+    let told = lines.lines().map(|line| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(line["tombstone"], "retired");
+        line["name"].as_str().unwrap().parse().unwrap()
+    });
+    assert_eq!(told.collect::<Vec<PatternName>>(), names);
+    let copy = create();
+    assert_eq!(import(&copy, 0, &lines).unwrap(), 1);
+    assert_eq!(Tombstones::of_store(&copy).unwrap(), tombstones);
+    assert_eq!(export(&copy, 0), lines);
+
+    // Nothing else makes up for a pattern.
+    let line = lines
+        .lines()
+        .find(|line| !line.contains("pattern_data"))
+        .unwrap();
+    for line in [
+        line.replace("retired", "purged"),
+        line.replace("name", "title"),
+        line.replace("tombstone", "stone"),
+    ] {
+        let error = import(&copy, 0, &line).unwrap_err();
+        assert!(
+            matches!(error, ExchangeError::Record { line: 1, .. }),
+            "{line}"
+        );
     }
 }
 

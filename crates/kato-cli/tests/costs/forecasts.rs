@@ -1,0 +1,91 @@
+//! Forecasts by the runs of a history.
+
+#![cfg(feature = "history")]
+
+use kato_planner::history::record::{LevelOutcome, Machine, Outcome, RunSettings};
+use kato_planner::history::{NewRun, TrainingHistory};
+use serde_json::json;
+
+use crate::place::Place;
+
+/// Records runs of several sizes, of so many seconds a learn call, and returns the id of the last.
+fn record(history: &mut TrainingHistory, machine: &Machine, backend: &str, seconds: f64) -> String {
+    let mut id = String::new();
+    let largest: u64 = if backend == "embedded" { 1600 } else { 800 };
+    for samples in [largest / 8, largest / 4, largest / 2, largest] {
+        let learns = 20 * samples;
+        let settings = RunSettings {
+            backend: Some(backend.to_owned()),
+            workers: Some(1),
+            ..RunSettings::new([5, 7])
+        };
+        let outcome = Outcome {
+            complete: true,
+            samples,
+            levels: vec![LevelOutcome::new("node0", learns)],
+            ..Outcome::new(seconds * learns as f64)
+        };
+        let run = NewRun {
+            machine: machine.clone(),
+            ..NewRun::new(settings, outcome)
+        };
+        id = history.record(&run).unwrap();
+    }
+    id
+}
+
+#[test]
+fn a_forecast_is_of_one_machine_and_one_kind_of_place() {
+    let place = Place::new(20);
+    let train = [
+        "corpus.jsonl",
+        "--kb",
+        "kb",
+        "--history",
+        "here.db",
+        "--quiet",
+        "--json",
+    ];
+    let trained = place.json_of("train", &train);
+    let recorded = trained["recorded"].as_str().unwrap();
+    let show = ["show", recorded, "--history", "here.db", "--json"];
+    let here = place.json_of("history", &show)["machine"].clone();
+    let here: Machine = serde_json::from_value(here).unwrap();
+    let there = Machine {
+        name: Some("another".to_owned()),
+        ..Machine::default()
+    };
+
+    let open = |name: &str| TrainingHistory::open(place.path().join(name)).unwrap();
+    let mut runs = open("runs.db");
+    record(&mut runs, &here, "embedded", 0.001);
+    record(&mut runs, &here, "kato", 1.0);
+    let of_another = record(&mut runs, &there, "embedded", 0.01);
+    let words = ["forecast", "--levels", "5,7", "--documents", "1000"];
+    let words = [&words[..], &["--history", "runs.db"]].concat();
+    let ask = |more: &[&str]| {
+        let answer = place.json_of("history", &[&words[..], &["--json"], more].concat());
+        let seconds = answer["seconds"]["value"].as_f64().unwrap();
+        (
+            seconds.round(),
+            answer["runs"].clone(),
+            answer["left_out"].clone(),
+        )
+    };
+    let left_out = |machine: u64, backend: u64| json!({"machine": machine, "backend": backend});
+    assert_eq!(ask(&[]), (20.0, json!(4), left_out(4, 4)));
+    let like = ["--like", &of_another];
+    assert_eq!(ask(&like), (200.0, json!(4), left_out(8, 0)));
+    let told = String::from_utf8(place.run("history", &words).stdout).unwrap();
+    let expected = "left out: 4 runs of another machine, 4 runs into another kind of place\n";
+    assert!(told.ends_with(expected), "{told}");
+
+    record(&mut open("there.db"), &there, "embedded", 0.01);
+    let words = ["forecast", "--levels", "5,7", "--documents", "1000"];
+    let words = [&words[..], &["--history", "there.db"]].concat();
+    let told = place.refusal("history", &words, 1);
+    assert!(
+        told.contains("no run is of this machine: --like RUN"),
+        "{told}"
+    );
+}
