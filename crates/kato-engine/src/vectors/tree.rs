@@ -123,3 +123,23 @@ impl<'a> Nearest<'a> {
         farthest.is_none_or(|&(farthest, _)| square <= farthest)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn once_enough_are_found_only_what_is_as_near_is_looked_at() {
+        let points = [1.0, 2.0].map(|element| Point {
+            name: VectorName::of_vector(&[element]),
+            elements: [element].into(),
+        });
+        let mut nearest = Nearest::new(&[0.0], points.len());
+        for point in &points {
+            assert!(nearest.may_contain(f64::MAX));
+            nearest.consider(point);
+        }
+        assert!(nearest.may_contain(4.0));
+        assert!(!nearest.may_contain(4.5));
+    }
+}

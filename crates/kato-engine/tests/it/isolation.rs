@@ -138,9 +138,20 @@ proptest! {
             }
             node
         });
-        prop_assert_eq!(knowledge(&one, &all), knowledge(&two, &all));
+        let known = knowledge(&one, &all);
+        prop_assert_eq!(&known, &knowledge(&two, &all));
         prop_assert_eq!(one.totals(), two.totals());
-        prop_assert_eq!(one.symbols().unwrap(), two.symbols().unwrap());
+        let symbols = one.symbols().unwrap();
+        prop_assert_eq!(&symbols, &two.symbols().unwrap());
+        for symbol in ["a", "b", "c"] {
+            let occurrences = |record: &PatternRecord| {
+                let symbols = record.pattern.events().iter().flat_map(|event| event.symbols());
+                record.frequency * symbols.filter(|held| *held == symbol).count() as u64
+            };
+            let counts = symbols.get(symbol).copied().unwrap_or_default();
+            prop_assert_eq!(counts.frequency, known.values().map(occurrences).sum::<u64>());
+            prop_assert_eq!(counts, one.symbol_counts(symbol).unwrap());
+        }
         let stm = [Observation::strings(["a"]), Observation::strings(["b"])];
         let predict = |node: &Node| {
             let mut session = node.session(SessionConfig::default());

@@ -235,6 +235,30 @@ mod tests {
         }
     }
 
+    /// Reads so many bytes as a list; returns how many ranks it has, or `None` where it is damaged.
+    fn n_read(bytes: &[u8], len: usize) -> Option<usize> {
+        let damage = DamageWatch::default();
+        let column = checked(bytes.to_vec(), &damage);
+        let list = RankList::new(column.view(), (0, len), 2, None);
+        (!damage.is_found()).then_some(list.len())
+    }
+
+    #[test]
+    fn a_list_that_is_not_as_long_as_it_says_or_says_what_none_does_is_damaged() {
+        let ranks: Vec<u32> = (0..100).map(|n| n * n).collect();
+        let mut bytes = Vec::new();
+        pack(&ranks, 2, &mut bytes);
+        let len = bytes.len();
+        bytes.resize(1_000, 0);
+        let whole = (50..bytes.len()).filter_map(|len| Some((len, n_read(&bytes, len)?)));
+        assert_eq!(whole.collect::<Vec<_>>(), [(len, ranks.len())]);
+        // Gaps of more bits than a rank has, and ranks that are few enough to be told by the length.
+        for head in [[100, 33], [1, 0]] {
+            bytes[..2].copy_from_slice(&head);
+            assert!((50..bytes.len()).all(|len| n_read(&bytes, len).is_none()));
+        }
+    }
+
     proptest::proptest! {
         #[test]
         fn what_was_packed_is_read_in_any_order_from_any_place(

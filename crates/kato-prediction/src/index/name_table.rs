@@ -134,3 +134,17 @@ impl NameTable {
 fn hash_in<'a>(pages: &'a Pages, hasher: &'a RandomState) -> impl Fn(&Place) -> u64 + 'a {
     |place| hasher.hash_one(pages.name(*place))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_patterns_have_one_table_and_many_have_one_for_each_first_byte() {
+        let (mut table, pages) = (NameTable::default(), Pages::default());
+        for (additional, n_parts) in [(1, 1), (1, 1), (SPLIT_AT, PARTS), (1, PARTS)] {
+            table.reserve(additional, &pages);
+            assert_eq!(table.parts.len(), n_parts);
+        }
+    }
+}

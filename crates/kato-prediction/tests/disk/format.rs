@@ -63,8 +63,11 @@ fn the_document_describes_every_byte() {
     lessons.push((vec![Event::new(["b", "a"]), Event::new(["c"])], 254));
     lessons.push(((0..70).map(|n| Event::new([format!("s{n}")])).collect(), 1));
     teach(&kb, &[lessons]);
-    let index = build(&kb).dir().to_owned();
-    let nodes = read(&index);
+    let index = build(&kb);
+    let nodes = read(index.dir());
+    let columns = nodes.iter().flat_map(|node| node.columns.values());
+    let bytes: usize = columns.map(Vec::len).sum();
+    assert_eq!(index.bytes(), bytes as u64);
     let store = EmbeddedStore::open_read_only(&kb).unwrap();
     for (node_idx, node) in nodes.iter().enumerate() {
         let below = node_idx.checked_sub(1).map(|below| &nodes[below]);

@@ -408,6 +408,17 @@ fn a_reader_written_from_the_text_agrees_on_many_foreign_names() {
             .collect();
         // Ranges follow each other, so the segments in order are in name order.
         assert_eq!(found, expected);
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        for (_, symbols, frequency, _) in found {
+            for symbol in symbols {
+                *counts.entry(symbol).or_default() += frequency;
+            }
+        }
+        let counted = store.symbol_counts(node_idx).unwrap().map(|counted| {
+            let (symbol, counts) = counted.unwrap();
+            (symbol.to_string(), counts.frequency)
+        });
+        assert_eq!(counted.collect::<BTreeMap<_, _>>(), counts);
     }
 }
 
