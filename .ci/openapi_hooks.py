@@ -54,6 +54,9 @@ def has_whole_float(value):
 
 def is_of_the_tool(failure, case, response):
     """Return whether a finding is none, whatever the server is."""
+    # A client takes such a part out of a path, and asks for another.
+    if any(unquote(str(part)) in (".", "..") for part in (case.path_parameters or {}).values()):
+        return True
     match failure:
         case AcceptedNegativeData():
             # Refused before it was read.
