@@ -95,8 +95,9 @@ pub fn counted(count: impl TryInto<u64>, one: &str) -> String {
     }
 }
 
-/// Returns the digits of a number in groups of three.
-fn grouped(count: u64) -> String {
+/// Returns the digits of a number in groups of three: `1,200`.
+#[must_use]
+pub fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {

@@ -91,6 +91,8 @@ pub enum ClientError {
         path: String,
         /// The pattern, if the server names it.
         pattern: Option<PatternName>,
+        /// Whether the request was a sequence, which may have taught patterns before this one.
+        is_sequence: bool,
     },
     /// The session is unknown or has expired, again and again: the server may lose sessions, or the
     /// TTL is too short.
@@ -199,6 +201,7 @@ impl ClientError {
             | Self::Empty { method, .. }
             | Self::Decode { method, .. }
             | Self::TooLong { method, .. } => !only_reads(method),
+            Self::Retired { is_sequence, .. } => *is_sequence,
             Self::OutcomeUnknown { .. } | Self::NameMismatch { .. } | Self::Stopped { .. } => true,
             _ => false,
         }

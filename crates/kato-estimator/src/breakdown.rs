@@ -227,13 +227,5 @@ fn shown(figure: &Figure, show: impl Fn(f64) -> String) -> String {
 
 /// Returns a number as text, rounded to a whole one, with commas.
 fn grouped(value: f64) -> String {
-    let digits = format!("{value:.0}");
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    kato_advice::grouped(value.round_ties_even() as u64)
 }

@@ -11,7 +11,7 @@ use crate::client::Client;
 use crate::hub;
 use crate::location::{invalid, is_store_scheme, redacted, store_bucket, store_key};
 use crate::read::Opened;
-use crate::remote_file::{Listing, RemoteFile, natural};
+use crate::remote_file::{Listing, PassedOver, RemoteFile, natural};
 use crate::runtime::Runtime;
 use crate::source::{Facts, HttpSource, Source, StoreSource, Stores, compare, facts};
 use crate::{CancellationToken, FetchError, FetchFigures, Location, RangeReader};
@@ -289,26 +289,42 @@ impl Shared {
         let mut listing = Listing::default();
         for object in found.objects {
             let path = object.location.as_ref();
-            // An empty object has no data; some tools mark a folder by one.
-            if object.size == 0 || !is_wanted(path) {
-                listing.ignored.push(path.to_owned());
+            let passed_over = match (is_wanted(path), object.size) {
+                (false, _) => Some(PassedOver::NotMatched),
+                (true, 0) => Some(PassedOver::Empty),
+                (true, _) => None,
+            };
+            if let Some(reason) = passed_over {
+                listing.ignored.push((path.to_owned(), reason));
                 continue;
             }
             let file = RemoteFile::new(format!("{bucket}/{path}"));
             listing.files.push(with_facts(file, facts(&object)));
         }
-        let odd = |key: &&String| !key.ends_with('/') && is_wanted(key);
-        let n_odd = found.odd.iter().filter(odd).count();
+        let odd = found.odd.into_iter().map(|key| {
+            let reason = match (is_wanted(&key), key.ends_with('/')) {
+                (false, _) => PassedOver::NotMatched,
+                (true, true) => PassedOver::Empty,
+                (true, false) => PassedOver::OddName,
+            };
+            (key, reason)
+        });
+        listing.ignored.extend(odd);
+        let odd = listing.ignored.iter();
+        let n_odd = odd
+            .filter(|(_, reason)| *reason == PassedOver::OddName)
+            .count();
         if n_odd > 0 {
             listing.notes.push(format!(
                 "{n_odd} keys that begin with `/` or have `//` or a part `..` were passed over: no request can ask for them"
             ));
         }
-        listing.ignored.extend(found.odd);
         listing
             .files
             .sort_unstable_by(|a, b| natural(&a.name, &b.name));
-        listing.ignored.sort_unstable_by(|a, b| natural(a, b));
+        listing
+            .ignored
+            .sort_unstable_by(|(a, _), (b, _)| natural(a, b));
         Ok(listing)
     }
 }

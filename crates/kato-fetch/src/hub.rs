@@ -14,7 +14,7 @@ use url::Url;
 
 use crate::client::Client;
 use crate::location::invalid;
-use crate::remote_file::{Listing, RemoteFile, natural};
+use crate::remote_file::{Listing, PassedOver, RemoteFile, natural};
 use crate::{FetchError, HubLocation};
 use api::{Entry, Repository};
 pub use layout::{HubFiles, HubLayout};
@@ -217,12 +217,12 @@ fn listing(
     // Several patterns of a card may match one file.
     sorted.dedup_by(|a, b| a.path == b.path);
     let taken: HashSet<&str> = sorted.iter().map(|entry| entry.path.as_str()).collect();
-    let mut ignored: Vec<String> = tree
+    let mut ignored: Vec<(String, PassedOver)> = tree
         .iter()
         .filter(|entry| !taken.contains(entry.path.as_str()))
-        .map(|entry| entry.path.clone())
+        .map(|entry| (entry.path.clone(), PassedOver::NotInSplit))
         .collect();
-    ignored.sort_unstable_by(|a, b| natural(a, b));
+    ignored.sort_unstable_by(|(a, _), (b, _)| natural(a, b));
     let file = |entry: &&Entry| {
         let name = format!(
             "hf://{}@{}/{}",

@@ -44,5 +44,5 @@ pub use kato_advice::retry::{Jitter, RetryPolicy};
 pub use location::{HubLocation, Location};
 pub use options::{PrivateRedirects, Timeouts, TransferLimits};
 pub use reader::RangeReader;
-pub use remote_file::{Listing, RemoteFile};
+pub use remote_file::{Listing, PassedOver, RemoteFile};
 pub use stream::FileStream;

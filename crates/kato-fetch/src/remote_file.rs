@@ -128,8 +128,8 @@ pub(crate) fn end_of_path(url: &Url) -> String {
 pub struct Listing {
     /// Data files, sorted by name, numbers in names by their value. Not empty.
     pub files: Vec<RemoteFile>,
-    /// Paths of files beside them that are not data of this location.
-    pub ignored: Vec<String>,
+    /// Paths of files beside them that are not data of this location, with the reason.
+    pub ignored: Vec<(String, PassedOver)>,
     /// Commit that the names are pinned to, on the Hub.
     pub revision: Option<String>,
     /// Configuration that was taken, on the Hub.
@@ -138,6 +138,19 @@ pub struct Listing {
     pub split: Option<String>,
     /// Remarks for the user on how the files were chosen.
     pub notes: Vec<String>,
+}
+
+/// The reason why a listing passes over a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PassedOver {
+    /// It has no bytes; some tools mark a folder so.
+    Empty,
+    /// The location's pattern does not match it.
+    NotMatched,
+    /// Its name begins with `/`, or has `//` or a part `..`: no request can ask for it.
+    OddName,
+    /// It is no data file of the split that is read, by the card or the layout of its dataset.
+    NotInSplit,
 }
 
 /// Compares names as people do: `part-2` comes before `part-10`.

@@ -45,6 +45,10 @@ pub enum IgnoredReason {
     NoFile,
     /// It, or the directory that it lies in, may not be looked into.
     Forbidden,
+    /// It lies in a bucket beside what the pattern matches.
+    NotMatched,
+    /// Its name in a bucket begins with `/`, or has `//` or a part `..`: no request can ask for it.
+    OddName,
 }
 
 impl IgnoredFile {
@@ -66,6 +70,8 @@ impl fmt::Display for IgnoredReason {
             Self::DanglingLink => "a link that leads nowhere",
             Self::NoFile => "a pipe, a socket or a device",
             Self::Forbidden => "no permission",
+            Self::NotMatched => "not matched by the pattern",
+            Self::OddName => "a name that no request can ask for",
         })
     }
 }

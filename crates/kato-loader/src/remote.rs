@@ -7,7 +7,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::{Buf, Bytes};
-use kato_fetch::{CancellationToken, FetchError, Fetcher, Location, RangeReader, RemoteFile};
+use kato_fetch::{
+    CancellationToken, FetchError, Fetcher, Location, PassedOver, RangeReader, RemoteFile,
+};
 
 use crate::error::LoadError;
 use crate::file_identity::FileIdentity;
@@ -57,7 +59,7 @@ impl Access {
         self.cancel.cancel();
     }
 
-    /// Returns the files of a location, in order; adds those that stand for no format to `ignored`.
+    /// Returns the files of a location, in order; adds those that are passed over to `ignored`.
     pub(crate) fn list(
         &self,
         input: &Path,
@@ -76,8 +78,8 @@ impl Access {
         let listing = fetcher
             .list_unless(&location, &self.cancel)
             .map_err(failed)?;
-        let unknown = |path| IgnoredFile::new(path, IgnoredReason::UnknownExtension);
-        ignored.extend(listing.ignored.into_iter().map(unknown));
+        let passed_over = listing.ignored.into_iter();
+        ignored.extend(passed_over.map(|(path, why)| IgnoredFile::new(path, reason(why))));
         let is_one_of_many = listing.files.len() > 1;
         let source = |file| RemoteSource {
             file,
@@ -122,6 +124,16 @@ impl Access {
 impl fmt::Debug for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Access").finish_non_exhaustive()
+    }
+}
+
+/// Returns the reason why a file of a listing is not read.
+fn reason(why: PassedOver) -> IgnoredReason {
+    match why {
+        PassedOver::Empty => IgnoredReason::Empty,
+        PassedOver::NotMatched => IgnoredReason::NotMatched,
+        PassedOver::OddName => IgnoredReason::OddName,
+        PassedOver::NotInSplit => IgnoredReason::NotInSplit,
     }
 }
 

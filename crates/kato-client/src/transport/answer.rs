@@ -19,6 +19,7 @@ use tokio::time::Instant;
 use super::gist::gist;
 use crate::ClientError;
 use crate::call::Call;
+use crate::calls::CallKind;
 use crate::error::is_doubtful_status;
 
 /// The code of a learn that failed because its pattern is retired.
@@ -257,6 +258,7 @@ fn refusal(call: &Call, status: u16, body: &[u8]) -> Failure {
                 method,
                 path,
                 pattern,
+                is_sequence: call.kind == CallKind::ObserveSequence,
             };
             return Failure::new(Meaning::Refused, error);
         }
@@ -379,12 +381,15 @@ mod tests {
 
     use super::*;
     use crate::address::Address;
-    use crate::calls::CallKind;
 
     fn refused(status: u16, body: &Value) -> Failure {
+        refused_of(CallKind::Learn, status, body)
+    }
+
+    fn refused_of(kind: CallKind, status: u16, body: &Value) -> Failure {
         let base = Address::parse("http://localhost:8000").unwrap();
         let method = hyper::Method::POST;
-        let call = Call::new(CallKind::Learn, method, &base, &["sessions", "s1", "learn"]);
+        let call = Call::new(kind, method, &base, &["sessions", "s1", "learn"]);
         refusal(&call, status, body.to_string().as_bytes())
     }
 
@@ -408,6 +413,21 @@ mod tests {
                 panic!("{:?}", failure.error);
             };
             assert_eq!(pattern, name.parse().ok());
+        }
+    }
+
+    #[test]
+    fn a_sequence_that_meets_a_retired_pattern_may_have_taught_others() {
+        let error = json!({"type": "RetiredPatternError", "code": "RETIRED_PATTERN", "message": "it is retired",
+            "recoverable": true, "context": {}, "timestamp": 0.0});
+        for (kind, may_have_acted) in [
+            (CallKind::ObserveSequence, true),
+            (CallKind::Observe, false),
+            (CallKind::Learn, false),
+            (CallKind::LearnBatch, false),
+        ] {
+            let failure = refused_of(kind, 409, &json!({ "error": error }));
+            assert_eq!(failure.error.may_have_acted(), may_have_acted, "{kind:?}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! Datasets of the Hub: which files, which commit, who may read them.
 
-use kato_fetch::{FetchError, Fetcher, RemoteFile};
+use kato_fetch::{FetchError, Fetcher, PassedOver, RemoteFile};
 use kato_hub_standin::{Dataset, Fault, HubStandin, When};
 use serde_json::json;
 
@@ -28,7 +28,8 @@ fn the_conversion_is_taken_when_it_is_complete() {
     let listing = list(&fetcher, "hf://me/corpus");
     let name = |n: &str| format!("hf://me/corpus@{commit}/default/train/{n}.parquet");
     assert_eq!(names(&listing.files), [name("0002"), name("0010")]);
-    assert_eq!(listing.ignored, ["default/test/0000.parquet"]);
+    let test = "default/test/0000.parquet".to_owned();
+    assert_eq!(listing.ignored, [(test, PassedOver::NotInSplit)]);
     assert_eq!(listing.revision.as_deref(), Some(commit.as_str()));
     assert_eq!(
         (listing.config.as_deref(), listing.split.as_deref()),

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use kato_fetch::{FetchError, Fetcher, Location, TransferLimits};
+use kato_fetch::{FetchError, Fetcher, Listing, Location, PassedOver, TransferLimits};
 use kato_hub_standin::{Fault, HubStandin, Raw, When};
 
 use crate::support::{builder, fetcher, list, names, noise, open, read_all, timeouts};
@@ -200,7 +200,28 @@ fn an_odd_key_does_not_hide_the_others() {
         names(&listing.files),
         ["s3://corpus/d/a.txt", "s3://corpus/d/z.txt"]
     );
-    assert_eq!(listing.ignored, ["d/../c.txt", "d//b.txt", "d/e/"]);
+    let ignored = |listing: &Listing, expected: &[(&str, PassedOver)]| {
+        let found = listing.ignored.iter();
+        let found: Vec<_> = found.map(|(path, why)| (path.as_str(), *why)).collect();
+        assert_eq!(found, expected);
+    };
+    ignored(
+        &listing,
+        &[
+            ("d/../c.txt", PassedOver::OddName),
+            ("d//b.txt", PassedOver::OddName),
+            ("d/e/", PassedOver::Empty),
+        ],
+    );
+    ignored(
+        &list(&fetcher, "s3://corpus/d/a.*"),
+        &[
+            ("d/../c.txt", PassedOver::NotMatched),
+            ("d//b.txt", PassedOver::NotMatched),
+            ("d/e/", PassedOver::NotMatched),
+            ("d/z.txt", PassedOver::NotMatched),
+        ],
+    );
     assert!(
         listing.notes[0].starts_with("2 keys"),
         "{:?}",
