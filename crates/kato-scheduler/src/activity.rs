@@ -100,3 +100,24 @@ impl Drop for ActivityGuard {
         self.activity.entered().truncate(self.depth);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_has_nothing_under_way_is_idle_in_whatever_order_it_ended() {
+        let activity = Activity::default();
+        assert!(activity.is_idle());
+        let learning = activity.enter("learning");
+        let waiting = activity.enter("waiting");
+        assert!(!activity.is_idle());
+        drop(learning);
+        assert!(activity.is_idle());
+        drop(waiting);
+        assert_eq!(
+            (activity.is_idle(), activity.newest()),
+            (true, Duration::MAX)
+        );
+    }
+}

@@ -10,6 +10,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
+use crate::golden;
 use crate::oracle::{Answer, Answers, Future, Oracle, to_symbols};
 
 /// Symbols that are alike only if equal, and symbols that are alike in all degrees.
@@ -303,9 +304,8 @@ fn same_fields(actual: &Answer, expected: &Answer) {
     }
 }
 
-/// Equal to 1e-12, relative or absolute.
 fn is_near(a: f64, b: f64) -> bool {
-    a == b || (a - b).abs() <= 1e-12 * f64::max(1.0, f64::max(a.abs(), b.abs()))
+    golden::is_within(1e-12, a, b)
 }
 
 fn answer(prediction: &Prediction) -> Answer {

@@ -14,5 +14,12 @@ pub(crate) fn rows<T: DeserializeOwned>(lines: &str) -> Vec<T> {
 
 /// Equal to 1e-9, relative or absolute.
 pub(crate) fn is_close(a: f64, b: f64) -> bool {
-    a == b || (a - b).abs() <= 1e-9 * f64::max(1.0, f64::max(a.abs(), b.abs()))
+    is_within(1e-9, a, b)
+}
+
+/// Equal to a bound, relative or absolute.
+pub(crate) fn is_within(bound: f64, a: f64, b: f64) -> bool {
+    let largest = f64::max(a.abs(), b.abs());
+    // Beside an infinite one every difference would be within the bound.
+    a == b || largest.is_finite() && (a - b).abs() <= bound * f64::max(1.0, largest)
 }
