@@ -190,7 +190,7 @@ impl TrainError {
                 "skip and list such documents with `OnFailure::Skip`",
             ],
             Self::TooManyFailures { .. } => &[
-                "look at the list of errors, then resume with a higher `FailurePolicy::most_failures`",
+                "look at the list of errors, then go on with a higher `FailurePolicy::most_failures`",
             ],
             Self::Connections { .. } => &[
                 "use fewer workers, `TrainingOptions::n_workers`",
