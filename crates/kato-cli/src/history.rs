@@ -39,9 +39,8 @@ pub(crate) struct HistoryArgs {
     /// Record the run in this file, which is made where it is missing; see `kato history`.
     #[arg(long, value_name = "FILE")]
     pub(crate) history: Option<PathBuf>,
-    /// Compare the run with what was foretold of it: a file that `kato plan --out` or `kato estimate
-    /// --json` wrote. Without one the forecast is what --history has of this run, or what its runs with
-    /// the same settings took.
+    /// Compare the run with what was foretold of it: a file that `kato plan --out` or `kato
+    /// estimate --json` wrote. Without one the forecast comes from --history.
     #[arg(long, alias = "plan", value_name = "FILE")]
     pub(crate) forecast: Option<PathBuf>,
     /// Keep this note with the run.
@@ -53,9 +52,8 @@ pub(crate) struct HistoryArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "History")]
 pub(crate) struct ForetellArgs {
-    /// Correct the forecast by the errors of those before it on this machine, of which this file knows,
-    /// and keep it there: `kato train --history` compares the run with it. The file is made where it is
-    /// missing.
+    /// Correct the forecast by the errors of earlier ones on this machine, and keep it in this file
+    /// for `kato train --history`.
     #[arg(long, value_name = "FILE")]
     history: Option<PathBuf>,
 }

@@ -30,9 +30,8 @@ pub(crate) enum Access {
 /// What happens where a knowledge base is damaged.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct DamageArgs {
-    /// Where the newest commit of the knowledge base is damaged, use the one before it, if that holds
-    /// anything. Default: an error that says what is whole and what is lost. Commands that write go
-    /// back for good and move aside what they give up.
+    /// Where the newest commit is damaged, use the one before it; commands that write go back for
+    /// good. Default: an error that says what is whole and what is lost.
     #[arg(long)]
     go_back: bool,
 }

@@ -44,12 +44,12 @@ pub(crate) struct SourceArgs {
     /// JSON. Default: that of the registry, else `text`.
     #[arg(long, value_name = "NAME")]
     field: Option<String>,
-    /// Field that holds a document's id. Default: the id is made of file and record number, or of file and first
-    /// byte (FILE@BYTE) of records that are not counted from the beginning of their file: shuffled, or of a shard.
+    /// Field that holds a document's id. Default: the id is made of the file and the record's place
+    /// in it.
     #[arg(long, value_name = "NAME")]
     id_field: Option<String>,
-    /// What the files are, whatever they are called. Default: by their names, and by their first
-    /// bytes where a name says nothing; a file that looks like something else is refused.
+    /// What the files are, whatever they are called. Default: by their names, or else by their
+    /// first bytes.
     #[arg(long, value_name = "FORMAT", value_enum)]
     format: Option<FormatOf>,
     /// How the files are compressed, whatever they are called.
@@ -77,8 +77,8 @@ pub(crate) struct SourceArgs {
     /// Pass over the corpus, from 0: every one has a random order of its own.
     #[arg(long, value_name = "N")]
     epoch: Option<u64>,
-    /// Text that is shuffled together; memory is about twice this. Default: 64MiB; where documents
-    /// are drawn, it may be less.
+    /// Text that is shuffled together; memory is about twice this. Default: 64MiB, or less where
+    /// documents are drawn.
     #[arg(long, value_name = "SIZE")]
     window: Option<ByteSize>,
     /// Read one of N parts that together hold every record once: 0/N, 1/N, … up to N-1/N.

@@ -22,14 +22,9 @@ use crate::writable::check_file;
 /// Takes a snapshot of a knowledge base: how often its patterns were learned, and how its levels
 /// are made of each other.
 ///
-/// The first table has a line for each node: distinct patterns and their share of all, learn calls,
-/// mean, median and largest frequency, the share learned once, entropy of a learn call in bits,
-/// tokens of the corpus for each pattern. The second has a line for each pair of neighbouring
-/// nodes: patterns and learn calls of the lower node for each of the upper, coverage (the
-/// share of the lower node's patterns that are part of another), different parents of a pattern
-/// (mean, p90, largest), children of a pattern (mean, standard deviation), references to patterns
-/// that are not there, bits that parent and child say of each other, and the mean Jaccard index of
-/// children over pairs of patterns. None of these numbers is good or bad in itself.
+/// The first table has a line for each node: patterns, learn calls and how often they were learned.
+/// The second has a line for each pair of neighbouring nodes: how many patterns of the lower node
+/// are part of those of the upper, and how. None of these numbers is good or bad in itself.
 ///
 /// With --compare two snapshots are compared level by level, and it is told whether they are of the
 /// same knowledge, whatever kind of store held it.

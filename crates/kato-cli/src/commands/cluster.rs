@@ -54,9 +54,9 @@ const WORK_ENDS: Duration = Duration::from_secs(3);
 /// Each may be killed, run twice or run late: what is done is found done, and the result is that of
 /// `kato train`, byte for byte in its export. A scheduler repeats what fails.
 ///
-/// A plan is extended by more corpus as often as is wanted: each extension is a generation, which is
-/// learned, merged and published likewise, and is what `kato train` makes of all corpora one after
-/// the other. Generations stay as they are, and are named by number, digest or tag.
+/// A plan is extended by more corpus: each extension is a generation, which is learned, merged,
+/// sealed and published likewise. Generations stay as they are, and are named by number, digest or
+/// tag.
 ///
 /// With --json every answer is one JSON object on standard output. plan: plan (its digest), tasks, ranges,
 /// levels, cut; extend: the same, and generation. learn, publish, tag: done, now or before, and the
@@ -66,8 +66,8 @@ const WORK_ENDS: Duration = Duration::from_secs(3);
 /// generations. diff: patterns and learn calls of each level. gc: objects and bytes. forecast: text_bytes
 /// and rows, one for each number of machines.
 ///
-/// What has to wait for tasks, merges or seals that are not done ends with exit code 4; where some of
-/// them have failed, with 1.
+/// What has to wait for tasks, merges or seals ends with exit code 4; where some of them have
+/// failed, with 1.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -106,8 +106,7 @@ enum Command {
         /// Learning threads: a number, or auto for one per core.
         #[arg(long, value_name = "N|auto", default_value = "auto")]
         workers: Workers,
-        /// Memory for what is learned and not yet written; what does not fit is written in parts, which
-        /// are merged in the end.
+        /// Memory for what is learned and not yet written.
         #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = crate::byte_size::memory)]
         memory: ByteSize,
         #[command(flatten)]
@@ -145,8 +144,8 @@ enum Command {
         #[arg(long, value_name = "DIR", value_parser = crate::knowledge_base::directory())]
         kb: PathBuf,
     },
-    /// Tell what a run of some size would take on some numbers of machines: time, bytes, requests and
-    /// money, by a simulation of its tasks. Needs no plan.
+    /// Tell what a run would take on some numbers of machines: time, bytes, requests and money.
+    /// Needs no plan.
     Forecast(ForecastArgs),
     /// Plan the next generation: more corpus behind that of the last, whose tasks must be done. The same
     /// again is no error.

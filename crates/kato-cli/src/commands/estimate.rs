@@ -37,21 +37,17 @@ use crate::writable::check_directory;
 /// Estimates what a run will store before it is started: learn calls, distinct patterns and bytes
 /// of every level, with intervals.
 ///
-/// Reads the corpus for as long as --for says, in random order where it is not small, and counts
-/// what it teaches by the rules of training. A corpus that is read to its end is counted, whatever
-/// its size, in bounded memory. Otherwise documents that were not read are inferred: learn calls by
-/// their text; distinct patterns from how many of the documents read hold each; bytes from what
-/// each store takes for a pattern. The intervals are to hold the truth in 90 of 100 cases. A target
+/// Reads the corpus for as long as --for says, and counts what it teaches by the rules of training.
+/// What was not read is inferred; the intervals are to hold the truth in 90 of 100 cases. A target
 /// that is too many times the sample is refused: look at more documents, or --force it.
 ///
-/// Time ends the reading at another document each time: give --max-documents for the same answer always.
+/// Give --max-documents for an answer that comes out the same again.
 ///
-/// With --json the result is one JSON object on standard output: made_for (settings and corpus of the run,
-/// or null), observed (what was looked at, and its repeats), target, extrapolation (how many times that it
-/// is), engine, level_estimates, total_learns, total_patterns and bytes, each figure with value, low, high
-/// and method; merged, the share of what is learned that the store writes once more; correction, what
-/// --history has multiplied bytes by, or null; index_bytes, those of the index that the run leaves beside, or
-/// null; and schema, the version of it.
+/// With --json the result is one JSON object on standard output: made_for (settings and corpus of
+/// the run), observed (what was looked at), target, extrapolation (how many times that it is),
+/// engine, level_estimates, total_learns, total_patterns and bytes, each figure with value, low,
+/// high and method; merged (the share that the store writes once more), correction (by --history),
+/// index_bytes and schema.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = SOURCE_HELP)]
 pub(crate) struct Args {
@@ -61,12 +57,10 @@ pub(crate) struct Args {
     /// Documents of the run. Default: all of the corpus.
     #[arg(long = "documents", alias = "samples", value_name = "N")]
     samples: Option<NonZeroU64>,
-    /// Size of the run's text. An estimate by size is closer than one by --documents, as documents differ
-    /// in length.
+    /// Size of the run's text, for a closer estimate than by --documents.
     #[arg(long, value_name = "SIZE", conflicts_with = "from_run", value_parser = crate::byte_size::above_zero)]
     text_size: Option<ByteSize>,
-    /// Read so long at most. Where all of the corpus is asked for, files of up to 16 MiB a core are read to
-    /// their end.
+    /// Read so long; small files may be read to their end.
     #[arg(
         long = "for",
         value_name = "TIME",
@@ -91,9 +85,8 @@ pub(crate) struct Args {
         conflicts_with = "from_run"
     )]
     seed: u64,
-    /// Estimate from a finished run instead, named by the directory of its knowledge base; can be given
-    /// several times, for runs with the same levels and rules. The estimate is then from the largest, and
-    /// its error is told by predicting each from another.
+    /// Estimate from a finished run instead, named by the directory of its knowledge base; can be
+    /// given several times, for runs with the same levels and rules.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["history", "LearningArgs", "SourceArgs"])]
     from_run: Vec<PathBuf>,
     #[command(flatten)]
@@ -101,12 +94,10 @@ pub(crate) struct Args {
     /// The store whose bytes are told.
     #[arg(long, value_name = "STORE", value_enum, default_value_t = Engine::Embedded)]
     engine: Engine,
-    /// Learning threads of the run. Into embedded each writes parts of its own, and a pattern may be in
-    /// several; the bytes of other stores do not depend on it. Default: one per core.
+    /// Learning threads of the run. Default: one per core.
     #[arg(long, value_name = "N|auto", value_parser = machine::parse_threads)]
     workers: Option<NonZeroUsize>,
-    /// The run's memory for what is not yet written, which decides as much about parts. Default as that of
-    /// `kato train`.
+    /// The run's memory for what is not yet written. Default as that of `kato train`.
     #[arg(long, value_name = "SIZE", value_parser = crate::byte_size::memory)]
     memory: Option<ByteSize>,
     /// For embedded: the size after its parts are merged into one, the least that it can be.

@@ -28,12 +28,10 @@ use crate::trained_run::TrainedRun;
 /// left out, or others.
 ///
 /// For each level: which share of the chunks it knows exactly, recognises (a prediction of
-/// similarity 0.5 or more) or finds nothing for; which share of the symbols it does not know; and,
-/// given the beginning of a chunk, how often the next symbol (a token, or the name of a chunk) is
-/// its first answer, among the first 5, or among the first 10. No answer is a wrong
-/// one. For tokens: bits per token, beside an n-gram model of the same training documents, and by
-/// the head, which counts the n-grams inside the patterns: of the lowest level, of all, with a cache
-/// of the document, and with KATO's predictions; and whether its probabilities are what they say.
+/// similarity 0.5 or more) or finds nothing for; and, given the beginning of a chunk, how often the
+/// next symbol is its first answer, among the first 5, or among the first 10. No answer is a wrong
+/// one. For tokens: bits per token of an n-gram model of the same training documents, and of the
+/// head.
 ///
 /// With --json one JSON object on standard output tells all counts: documents, failed, tokens, generation,
 /// levels, code_length and head. Progress goes to standard error.
@@ -54,9 +52,8 @@ pub(crate) struct Args {
     /// Ask no more than this many levels, from the lowest on.
     #[arg(long, value_name = "N")]
     max_levels: Option<NonZeroUsize>,
-    /// Ask each level about this many tokens what comes next, and about the same share of its chunks.
-    /// Which ones is spread evenly over the documents. A question takes a millisecond or two of a core
-    /// at a million patterns.
+    /// Ask each level about this many tokens what comes next, and about the same share of its
+    /// chunks.
     #[arg(long, value_name = "N", default_value_t = 50_000, value_parser = crate::numbers::from_one::<u64>)]
     max_questions: u64,
     /// Predictions of an answer.

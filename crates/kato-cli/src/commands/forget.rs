@@ -30,15 +30,14 @@ use crate::trained_run::TrainedRun;
 /// Takes files out of what a knowledge base has learned, with all that their documents taught, in one commit:
 /// it is then that of a training without them, to the last byte of its export, and goes on as such.
 ///
-/// The files are read and learned once more, with the options of the training, so they must be there as they
-/// were; that takes about as long as training on them alone. `kato train --add` learns them again. Refused (exit
-/// code 6) are files that were never learned, have changed, or were not read to their end, and a training of
-/// which nobody can tell what it would be without them: with --provenance, --metadata, --hold-out, --sample,
-/// --skip, --shard or a mixture, or where learned patterns were removed by other means.
+/// The files are read once more, so they must be there as they were; that takes about as long as
+/// training on them alone. Refused (exit code 6) are files that were not learned or have changed,
+/// and trainings of which nobody can tell what they would be without them: with --provenance,
+/// --metadata, --hold-out, --sample, --skip, --shard or a mixture, or where learned patterns were
+/// removed by other means.
 ///
-/// Patterns that go are passed over from then on, and leave the segments with a later merge; with --rewrite
-/// they do at once, and the index and the head's counts with the next `kato index`. Occurrences go whole:
-/// `kato index --occurrences` keeps those of the other documents. What is retired stays so.
+/// What goes is passed over from then on, and leaves the files on the disk later; see --rewrite.
+/// Occurrences go whole: `kato index --occurrences` makes those of the other documents again.
 ///
 /// With --json the result is one JSON object on standard output: kb, files, documents, tokens, learns (learn
 /// calls of each level), had_occurrences, and index, where that of what is left was written, with patterns,

@@ -75,11 +75,8 @@ pub(crate) struct Args {
     stop: Vec<String>,
     #[command(flatten)]
     generation: GenerationArgs,
-    /// Memory for what is loaded, such as 1GiB. Where the patterns need more, the index is written first
-    /// and asked instead of them. Writing it takes half of this for sorting, 256MiB at most, and 4 bytes for
-    /// each pattern of two levels. The answers are the same; they take longer where less of the index stays
-    /// in memory.
-    /// Not with --head.
+    /// Memory for what is loaded, such as 1GiB. Where the patterns need more, the index is written
+    /// first and asked instead of them. The answers are the same. Not with --head.
     #[arg(long, value_name = "SIZE", conflicts_with = "head", value_parser = crate::byte_size::memory)]
     memory: Option<ByteSize>,
     /// Tell of every span which patterns and documents it is from.

@@ -28,13 +28,12 @@ use crate::trained_run::TrainedRun;
 /// Writes the index of a trained knowledge base beside it, with which it opens in milliseconds
 /// whatever its size.
 ///
-/// `kato train` and most commands that write a knowledge base leave one where there is much to ask,
-/// and `kato predict`, `kato generate` and `kato evaluate` write one that is missing: this writes it where
-/// there is little as well, and where it is damaged. They read little but what they are asked for; their
-/// answers are the same without it. An index that is whole is kept. All cores sort.
+/// `kato train` and other commands leave one where there is much to ask: this writes it where there
+/// is little as well, and where it is damaged. Answers are the same without it. An index that is
+/// whole is kept.
 ///
-/// The counts of the head are written as well, with which `kato next`, `kato score` and `kato generate
-/// --head` open at once.
+/// The counts of the head are written as well, with which `kato next`, `kato score` and `kato
+/// generate --head` open at once.
 ///
 /// With --occurrences every place of the documents is kept as well, for `kato count` and `kato trace`: the
 /// corpus is read once more, from where the occurrences that are there end.
@@ -53,8 +52,7 @@ pub(crate) struct Args {
     /// Keep every place of the documents as well, in some two bytes a token; sorting takes 230 MB of memory.
     #[arg(long)]
     occurrences: bool,
-    /// Memory for sorting, such as 1GiB; 4 bytes for each pattern of two neighbouring levels come
-    /// on top. The more, the faster.
+    /// Memory for sorting, such as 1GiB; some more comes on top. The more, the faster.
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = crate::byte_size::memory)]
     memory: ByteSize,
     /// Print one JSON object to standard output.

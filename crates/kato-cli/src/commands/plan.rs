@@ -66,25 +66,19 @@ const MEMORY_A_WORKER: Interval = Interval {
 /// Plans a run before it is paid for: its time, its bytes and its money, on this machine and on
 /// others, with intervals, and the command that does it.
 ///
-/// Reads the corpus for as long as --for says, and estimates bytes and patterns as `kato estimate`
-/// does. Trains a random part of it, at most --pilot bytes of text, in several sizes and several times,
-/// each into a knowledge base that is thrown away. A law of the time is fitted to them, and what they
-/// took tells memory and the index; machines and prices come from a catalogue. The intervals are to hold
-/// the truth in 90 of 100 cases, up to 200 times the pilots. A larger run is planned as well, with
-/// intervals that widen for every tenfold beyond that; how large pilots would have to be for it is said
-/// before they are made.
+/// Estimates bytes and patterns as `kato estimate` does, and trains random parts of the corpus, the
+/// pilots, into knowledge bases that are thrown away: what they take tells time and memory.
+/// Machines and prices come from a catalogue. The intervals are to hold the truth in 90 of 100
+/// cases, up to 200 times the pilots; beyond that they are wider.
 ///
-/// With --backend mongodb:URI the pilots train into that MongoDB, each into a run of its own that is
-/// deleted afterwards. Its bytes follow those of the pilots. No other machine is recommended then,
-/// as it is the server that a run waits for.
+/// With --backend mongodb:URI the pilots train into that MongoDB, each into a run of its own that
+/// is deleted afterwards, and no other machine is recommended.
 ///
-/// With --json the plan is one JSON object on standard output: forecast (made_by; seconds, disk_bytes,
-/// memory_bytes, and index_seconds and index_bytes of the index that the run leaves beside, and so with head
-/// and occurrences where they are asked for, each with value, low, high, and correction where --history made one),
-/// patterns, law, on_the_way, recommendation with options and changes, assumptions, command, made_for
-/// (settings and corpus of the run), sources, target, extrapolation (how many times the largest pilot that
-/// is), pilots, and schema, the version of it. --out writes the same to a file, with which `kato train
-/// --forecast` compares itself. Progress goes to standard error.
+/// With --json the plan is one JSON object on standard output: forecast (made_by; seconds,
+/// disk_bytes, memory_bytes, index_seconds and others, each with value, low and high), patterns,
+/// law, on_the_way, recommendation with options and changes, assumptions, command, made_for
+/// (settings and corpus of the run), sources, target, extrapolation (how many times the largest
+/// pilot that is), pilots and schema. --out writes the same to a file, for `kato train --forecast`.
 ///
 /// It is done (exit code 0) also where no machine does it.
 #[derive(Debug, clap::Args)]
@@ -108,15 +102,14 @@ pub(crate) struct Args {
     /// For embedded: only machines that are rented, or bought. This one is always considered.
     #[arg(long, value_name = "HOW", value_enum)]
     place: Option<PlaceArg>,
-    /// For embedded: machines and prices: a TOML file. Default: those that come along, with their date.
+    /// For embedded: TOML file of machines and prices. Default: those that come along.
     #[arg(long, value_name = "FILE")]
     catalogue: Option<PathBuf>,
     /// Text of the pilots at most. Default: 10MB a worker, from 20MB to 320MB, and 500kB for a
     /// MongoDB.
     #[arg(long, value_name = "SIZE", value_parser = crate::byte_size::above_zero)]
     pilot: Option<ByteSize>,
-    /// Read the corpus so long at most, for bytes and patterns. Where the run is over all of it, files of
-    /// up to 16 MiB a core are read to their end.
+    /// Read the corpus so long, for bytes and patterns; small files may be read to their end.
     #[arg(
         long = "for",
         value_name = "TIME",
@@ -139,12 +132,10 @@ pub(crate) struct Args {
     /// Default as that of `kato train`.
     #[arg(long, value_name = "SIZE", value_parser = crate::byte_size::memory)]
     memory: Option<ByteSize>,
-    /// For embedded: the run leaves an index and the counts of the head, as `kato train --index` does: plan
-    /// them, too.
+    /// For embedded: plan the index and the counts of the head of `kato train --index`, too.
     #[arg(long)]
     index: bool,
-    /// For embedded: the run keeps every place of the documents, as `kato train --occurrences` does: plan
-    /// that, too.
+    /// For embedded: plan what `kato train --occurrences` keeps, too.
     #[arg(long)]
     occurrences: bool,
     /// Where the run's knowledge goes: embedded:DIR (default embedded:kato-kb), or mongodb:URI for

@@ -47,8 +47,7 @@ pub(crate) struct Args {
     /// standard input. Answers are those of --json; the other options hold for all of them.
     #[arg(long, value_name = "FILE", group = "question")]
     batch: Option<PathBuf>,
-    /// Ask with the end of the state alone: its last events, of at most this many symbols together. A state
-    /// several times as long as the patterns takes long to answer, as it resembles most patterns equally.
+    /// Ask with the end of the state alone: its last events, of at most this many symbols together.
     #[arg(long = "max-symbols", alias = "window", value_name = "N")]
     window: Option<usize>,
     /// KATO's session settings as a JSON object, such as {"recall_threshold": 0.3}.
@@ -56,10 +55,8 @@ pub(crate) struct Args {
     config: Option<String>,
     #[command(flatten)]
     generation: GenerationArgs,
-    /// Memory for what is loaded, such as 1GiB. Where the patterns need more, the index is written first
-    /// and asked instead of them. Writing it takes half of this for sorting, 256MiB at most, and 4 bytes for
-    /// each pattern of two levels. The answers are the same; they take longer where less of the index stays
-    /// in memory.
+    /// Memory for what is loaded, such as 1GiB. Where the patterns need more, the index is written
+    /// first and asked instead of them. The answers are the same.
     #[arg(long, value_name = "SIZE", value_parser = crate::byte_size::memory)]
     memory: Option<ByteSize>,
     /// Show this many predictions and futures. Default: 10, and all with --json or --batch.

@@ -54,10 +54,8 @@ pub(crate) struct Args {
 /// emotives and metadata, in one commit. They stay retired, so nobody learns them again.
 ///
 /// First it shows what would go. Then it asks; where standard input is no terminal, it needs --yes.
-/// Patterns of the level above that refer to one keep its name as a symbol. It takes as long as looking each
-/// up: they are passed over from then on, and leave the segments with a later merge. With --rewrite they do
-/// at once, and the index and the head's counts with the next `kato index`. Only a copy brings back what is
-/// gone.
+/// Patterns of the level above that refer to one keep its name as a symbol. What goes leaves the
+/// files on the disk later; see --rewrite. Only a copy brings back what is gone.
 ///
 /// With --json the result is one JSON object on standard output: kb, applied (whether it was done), changed
 /// and unchanged, lists of node and name; unchanged are those that are not in the knowledge base; and index,

@@ -43,23 +43,20 @@ const MOST_SORT_MEMORY: usize = 256 << 20;
 /// Time for which requests are answered when the server stops.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Runs a server that speaks KATO's HTTP API (of the newest generation or an older one, and what the
-/// 2025-10 generation has beyond it) over the engine.
+/// Runs a server that speaks KATO's HTTP API over the engine.
 ///
 /// Any KATO client can be pointed at it. It says `listening on` and its address on standard output once it answers;
 /// logs go to standard error. Look at /docs with a browser, at /metrics/prometheus with Prometheus, and into
 /// DIR/nodes/… with `kato inspect`.
 ///
-/// Ctrl-C, SIGTERM or SIGHUP stops it within 5 seconds: requests have 2 of them to be answered, and what was
-/// acknowledged is put into the stores as far as time allows. The rest is in the journal, and in the
-/// stores at the next start. A second signal ends the process at once, and so may a kill: what was
-/// acknowledged is there at the next start.
+/// Ctrl-C, SIGTERM or SIGHUP stops it within 5 seconds, a second signal at once. What was
+/// acknowledged with --data is there at the next start, also after a kill.
 ///
-/// Variables of the environment by which KATO is configured set what sessions begin with (RECALL_THRESHOLD,
-/// MAX_PATTERN_LENGTH and others: docs/server.md); of others that could be missed the server warns.
+/// Some of KATO's own variables of the environment set what sessions begin with, such as
+/// RECALL_THRESHOLD (docs/server.md).
 ///
-/// A server that a signal stops is done (exit code 0); 130 is that it was ended by a signal before it
-/// listened, by a second one, or because it did not stop in time.
+/// The exit code is then 0, or 130 where the server was stopped before it listened or could not end
+/// in order.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Directory of sessions and knowledge; made if it is not there. One server at a time.
@@ -156,16 +153,14 @@ pub(crate) struct Args {
     /// Memory for the names and genes of all nodes; beyond it no node is made and no genes grow.
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     max_node_memory: ByteSize,
-    /// Memory for what the nodes in memory have learned. Where there is more, the nodes that were not
-    /// used for longest leave memory, and are read again when they are used. A node that takes three
-    /// quarters of it learns no more.
-    /// What lies in an index on the disk is not counted; a node that would take more is asked over its
-    /// index, which is written first, and who asks waits for it.
+    /// Memory for what the nodes in memory have learned. Where there is more, the nodes that were
+    /// not used for longest leave memory, and are read again when they are used. A node that takes
+    /// three quarters of it learns no more. What lies in an index on the disk is not counted.
     /// Default: half of the memory that this machine has, or its container.
     #[arg(long, visible_alias = "memory", value_name = "SIZE")]
     max_knowledge_memory: Option<ByteSize>,
-    /// Write the index of a node on the disk when it has this many new patterns, and at least a quarter
-    /// as many as its last index holds. With it a server that starts again answers at once.
+    /// Write the index of a node on the disk when it has this many new patterns, or more where its
+    /// last index is large. With it a server that starts again answers at once.
     #[arg(
         long,
         value_name = "N",
@@ -190,13 +185,11 @@ pub(crate) struct Args {
     /// Let web pages of this origin (such as http://localhost:3000) use the server. Can be given several times.
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
-    /// Let every web page use the server, as KATO does: without a token, any page that anybody
-    /// visits whose browser reaches the server may read all that was learned, teach, and clear
-    /// nodes.
+    /// Let every web page use the server, as KATO does. Without a token, any page in a browser that
+    /// reaches the server may read all that was learned, teach, and clear nodes.
     #[arg(long, conflicts_with_all = ["allow_origin", "allow_host"])]
     allow_all_origins: bool,
-    /// Threads for the short requests of one node. Long requests of a node have half as many threads;
-    /// all nodes together have twice as many. Default: twice the cores, 4 at least.
+    /// Threads for the short requests of one node. Default: twice the cores, 4 at least.
     #[arg(long, value_name = "N|auto", value_parser = machine::parse_threads)]
     workers: Option<NonZeroUsize>,
     /// Seconds that a thread works for one prediction; then it is ended and answered with status

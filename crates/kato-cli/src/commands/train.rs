@@ -63,29 +63,25 @@ use crate::{notice, program};
 /// server, or a MongoDB.
 ///
 /// Reads plain text, JSON Lines, CSV, TSV and Parquet, also compressed, from disk, the Hugging Face
-/// Hub, web servers and object stores. A run can be stopped at any moment, by Ctrl-C or even kill
-/// -9, and goes on with the same command and --resume to the same result. Look into the knowledge
-/// base with `kato inspect`, also while it is being trained.
+/// Hub, web servers and object stores. A run can be stopped at any moment, even by kill -9, and
+/// goes on with the same command and --resume to the same result.
 ///
-/// With --json one JSON object on standard output tells the result: samples_processed, samples_attempted,
-/// session_documents and held_out_documents; blank_records, short_records and ignored_files; errors,
-/// bad_records, failures, retries, stalls and worker_restarts; tokens, dropped and left_out_share; levels;
-/// complete, and how it ended; total_time_seconds, tokens_per_sec, rate_samples_per_sec, stage_seconds, and
-/// starved_share, the part of the time that learning waited for documents; num_workers and distribution;
-/// disk_bytes; peak_memory_bytes of this process, and learning_peak_memory_bytes, as it was when all was
-/// learned; server or mongodb, of a run into one; where they were asked for, profile, what bounds the run,
-/// recorded, the id in the history, and occurrences, as `kato index` tells them; forecast, where there was
-/// one and this session made the whole run: made_by, and value, low, high, error and covered of every
-/// quantity; index, where one was written, with patterns, bytes, seconds and peak_memory_bytes until then,
-/// and head, where its counts were. Progress goes to standard error.
+/// With --json one JSON object on standard output tells the result: samples_processed,
+/// samples_attempted, session_documents, held_out_documents, blank_records, short_records,
+/// ignored_files, errors, bad_records, failures, retries, stalls, worker_restarts, tokens, dropped,
+/// left_out_share, levels, complete, ended, total_time_seconds, tokens_per_sec,
+/// rate_samples_per_sec, stage_seconds, starved_share, num_workers, distribution, disk_bytes,
+/// peak_memory_bytes and learning_peak_memory_bytes; and where the run has such a thing, server,
+/// mongodb, profile, recorded, occurrences, forecast, index and head. docs/training.md says what
+/// they mean.
 ///
-/// What was interrupted (exit code 130) is ready to be resumed. A stop takes 5 seconds at most: work
-/// that is not done by then, such as requests to a slow server, is left to --resume.
+/// What was interrupted (exit code 130) is ready to be resumed. Work that is not done within 5
+/// seconds is left to --resume.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = SOURCE_HELP)]
 pub(crate) struct Args {
-    /// What to learn from; see below. Default: this repository's README and docs; with --resume
-    /// the files of the run, at the revisions that they had.
+    /// What to learn from; see below. Default: this repository's README and docs; with --resume the
+    /// files of the run.
     #[arg(value_name = "SOURCE")]
     sources: Vec<PathBuf>,
     #[command(flatten)]
@@ -94,16 +90,15 @@ pub(crate) struct Args {
     recording: RecordingArgs,
     #[command(flatten)]
     destination: DestinationArgs,
-    /// Go on where an interrupted run ended. What is lost of a knowledge base that is damaged is
-    /// learned again, where the commit before it is whole and the corpus is at hand.
+    /// Go on where an interrupted run ended.
     #[arg(long)]
     resume: bool,
-    /// Learn SOURCE behind what the run has read to its end, with the same options: the result is that of
-    /// training both. What is cut off then goes on with --resume and no SOURCE.
+    /// Learn SOURCE after a run that is complete, with the same options: the result is that of
+    /// training both.
     #[arg(long, requires = "sources", conflicts_with_all = ["resume", "reteach"])]
     add: bool,
-    /// Learning threads: a number, or auto: one per core, into a KATO server as many as pay,
-    /// found out while the run goes on. The result is the same for any number.
+    /// Learning threads: a number, or auto: one per core, or as many as pay for a KATO server. The
+    /// result is the same for any number.
     #[arg(long, value_name = "N|auto", default_value = "auto")]
     workers: Workers,
     /// Which worker learns which document: work-stealing, round-robin or contiguous. The result is
@@ -123,9 +118,8 @@ pub(crate) struct Args {
     seed: u64,
     #[command(flatten)]
     errors: ErrorArgs,
-    /// Memory for what is learned and not yet written. The process takes the sum of about twice this,
-    /// 100 MB, up to 70 MB for each worker, and what its largest document needs. Default: 256MiB, or a
-    /// fifth of the memory that the control group allows, where that is less.
+    /// Memory for what is learned and not yet written; the process may take more than twice this.
+    /// Default: 256MiB, or a fifth of the memory that the control group allows, where that is less.
     #[arg(long, value_name = "SIZE", value_parser = crate::byte_size::memory)]
     memory: Option<ByteSize>,
     /// Memory of the process above which the run slows down instead of growing. Default: three
@@ -138,13 +132,11 @@ pub(crate) struct Args {
     /// Print one JSON object with the result to standard output.
     #[arg(long)]
     json: bool,
-    /// How progress is shown on standard error: silent, summary (a line every ten seconds), bar
-    /// (lines where standard error is no terminal that can draw one), detailed (the bar, and a line
-    /// for every commit), json (an object a line, each with the key event). Notices, such as of
-    /// workers that died or stall, come in any case.
+    /// How progress is shown on standard error. Notices, such as of workers that died, come in any
+    /// case.
     #[arg(long, value_name = "HOW", value_enum, default_value_t = ProgressMode::Bar)]
     progress: ProgressMode,
-    /// Show no progress, notices only: as --progress silent, whatever --progress says.
+    /// Show no progress: as --progress silent.
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]

@@ -36,15 +36,13 @@ use crate::writable::check_file;
 /// --levels, every --try, and every depth of --depths with every chunk size of --chunks, each with
 /// every number of --workers and every --memory.
 ///
-/// Successive halving: there are --rounds rounds, each with four times the text of the one before. After
-/// each the best quarter stays, and all whose score is within two standard errors of the last of that
-/// quarter, but never more than a third, rounded up. Trials of a round are made in a random order, once
-/// each, then all again. --rounds 1 tries everything with all.
+/// Each round has four times the text of the one before. After each the best quarter stays, and
+/// those that can hardly be told from it, up to a third of all. --rounds 1 tries everything with
+/// all the text.
 ///
 /// The score is the weighted geometric mean of what --weight names: rate (documents a second), bits
 /// (a token of text not seen), accuracy (of the next token), coverage (chunks known), bytes,
-/// patterns, memory, seconds; against the best of the same round. On the front are the configurations of
-/// the last round beside which no other is as good in everything that counts and better in something.
+/// patterns, memory, seconds; against the best of the same round.
 ///
 /// With --json one JSON object on standard output: criteria, rule, ranking with levels, workers,
 /// memory, score, error, share, is_on_front and measures; text_bytes, held_out_documents, trials,
@@ -94,8 +92,8 @@ pub(crate) struct Args {
     /// Text on which quality is measured.
     #[arg(long, value_name = "SIZE", default_value = "200kB", value_parser = crate::byte_size::above_zero)]
     held_out: ByteSize,
-    /// Tokens whose prediction is tried in the last round. Every round tries a quarter as many as the next
-    /// one. 0 measures no quality.
+    /// Tokens whose prediction is tried in the last round; earlier ones try fewer. 0 measures no
+    /// quality.
     #[arg(long, value_name = "N", default_value_t = 2_000)]
     questions: u64,
     /// Rounds of successive halving.

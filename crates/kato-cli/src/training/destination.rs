@@ -52,9 +52,8 @@ pub(crate) struct DestinationArgs {
     /// Directory of the knowledge base: the same as --backend embedded:DIR.
     #[arg(long, value_name = "DIR", conflicts_with = "backend", value_parser = directory())]
     kb: Option<PathBuf>,
-    /// For embedded: leave an index and the counts of the head, as `kato index` does. Without this an index
-    /// is written from 100,000 patterns on, so that the knowledge base answers at once, and counts that are
-    /// there are kept up to date. They are sorted in the memory of --memory.
+    /// For embedded: leave an index and the counts of the head, as `kato index` does. Without this
+    /// an index is written from 100,000 patterns on.
     #[arg(long)]
     index: bool,
     /// For embedded: leave no index, and the counts of the head as they are.
@@ -68,8 +67,7 @@ pub(crate) struct DestinationArgs {
     /// new name. Needed to resume.
     #[arg(long, value_name = "NAME")]
     run: Option<RunName>,
-    /// For kato: documents that go to the server together. A run that is resumed keeps what it was
-    /// begun with.
+    /// For kato: documents that go to the server together.
     #[arg(long, value_name = "N", default_value = "8")]
     batch: NonZeroUsize,
     /// For kato: connections to the server at most; every worker needs one a level.
@@ -82,21 +80,19 @@ pub(crate) struct DestinationArgs {
     /// and can be resumed.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     patience: u32,
-    /// For kato: seconds until an answer is given up; no longer than --patience. Beside one
-    /// request no more is sent to a stock server than it learns in an eighth of this.
+    /// For kato: seconds until an answer is given up; no longer than --patience.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     timeout: Duration,
-    /// For kato: after a request without an answer, wait until a stock server has changed nothing for
-    /// this many seconds. The run waits longer by itself where the server is slow.
+    /// For kato: after a request without an answer, wait until a stock server has changed nothing
+    /// for this many seconds.
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     settle: Duration,
     /// For kato: teach nodes that know patterns of which this run knows nothing. On a stock server
     /// such a run ends when an answer is lost.
     #[arg(long, alias = "onto-taught")]
     allow_existing_patterns: bool,
-    /// For kato: seconds, at least, between comparisons of a stock server's nodes with what they
-    /// were taught, beside those at the end, when the run is resumed and when the server has lost a
-    /// session.
+    /// For kato: seconds between the regular comparisons of a stock server's nodes with what they
+    /// were taught.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     check_interval: Duration,
     /// For kato: compare every pattern of a stock server at the end, by one request each, instead
@@ -104,11 +100,11 @@ pub(crate) struct DestinationArgs {
     #[arg(long)]
     compare_all: bool,
     /// For kato: what becomes of the run when a stock server dies in the middle of a learn call and
-    /// holds a part of it only: end, or keep, which goes on without it and lists it in the report.
+    /// holds a part of it.
     #[arg(long, value_name = "HOW", value_enum, default_value_t)]
     torn_learns: Torn,
-    /// For kato: begin with teaching the nodes of a new run what another run into a stock server has
-    /// learned, whose state file this is; then go on with the corpus where that run ended.
+    /// For kato: teach the nodes of a new run what a run into a stock server has learned, whose
+    /// state file this is, and go on where that run ended.
     #[arg(long, value_name = "FILE", conflicts_with = "resume", requires = "run")]
     reteach: Option<PathBuf>,
     /// For kato: file that begins with the bearer token of the server.

@@ -12,14 +12,11 @@ use crate::training::seconds::seconds;
 /// What happens when something fails.
 #[derive(Debug, Args)]
 pub(crate) struct ErrorArgs {
-    /// Skip what cannot be read or learned, and list it, instead of ending with an error. The list is
-    /// errors.jsonl in the directory of the knowledge base. Of a run into a server it is
-    /// NAME.kato-run.errors.jsonl beside the state, of one into a MongoDB NAME.errors.jsonl in the current
-    /// directory. What --on-bad skips is listed there, too.
+    /// Skip what cannot be read or learned, and list it, instead of ending with an error. For
+    /// embedded the list is errors.jsonl in the directory of the knowledge base.
     #[arg(long)]
     pub(crate) skip_errors: bool,
-    /// End the run when more than this many documents and records have failed in this session. What was
-    /// read by then is learned or listed first.
+    /// End the run when more than this many documents and records have failed in this session.
     #[arg(long, value_name = "N", requires = "skip_errors")]
     max_errors: Option<u64>,
     /// End with exit code 3 when documents or records failed, although the run is done.

@@ -42,16 +42,15 @@ pub(crate) struct ProfileArgs {
     /// Watch where the time goes, and say in the end what bounds the run, why, and what to change.
     #[arg(long)]
     profile: bool,
-    /// Write the profile to a file, in the form that its ending names: .html (a page with charts
-    /// that needs nothing else), .json, .csv (the run over time), .prom (Prometheus). Can be
-    /// given several times.
+    /// Write the profile to a file, in the form that its ending names: .html, .json, .csv or .prom
+    /// (Prometheus). Can be given several times.
     #[arg(long, value_name = "FILE", requires = "profile")]
     report: Vec<ReportFile>,
     /// Seconds between two looks at the machine.
     #[arg(long, value_name = "SECONDS", default_value = "1", requires = "profile", value_parser = interval)]
     profile_interval: Duration,
-    /// Put the verdict to the test: five seconds into the run, slow the stage that seems to bound
-    /// it by 30 %, off and on for a minute, and see whether the run follows.
+    /// Put the verdict to the test: slow the stage that seems to bound the run, off and on for a
+    /// minute, and see whether the run follows.
     #[arg(long, requires = "profile")]
     confirm: bool,
 }

@@ -36,7 +36,7 @@ pub(super) struct PlanArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = crate::numbers::from_one::<u32>)]
     ranges: u32,
     /// Cut at positions, for which the corpus is read once, and not into shards. Done by itself
-    /// where it is needed: for provenance, metadata, limits, --skip and mixtures.
+    /// where it is needed.
     #[arg(long)]
     by_positions: bool,
     #[command(flatten)]
