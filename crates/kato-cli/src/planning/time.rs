@@ -17,8 +17,7 @@ const BEYOND: f64 = 0.3;
 /// the pilots' own spread says: an allowance, fitted to nothing.
 const DRIFT: f64 = 0.06;
 /// What merging a pattern costs, of sorting and writing it the first time. Over 4 GB of text, 0.445 of
-/// which are merged by the store's rule, merging took 15.2 ns a token and writing 52.9
-/// (docs/benchmarks.md).
+/// which are merged by the store's rule, merging took 15.2 ns a token and writing 52.9 (docs/benchmarks.md, "Scale").
 const MERGE_COST: f64 = 0.65;
 
 /// Fewest of the fastest pilots of which a fixed part can be told.

@@ -199,8 +199,7 @@ fn shown(value: &ForecastValue, in_words: impl Fn(f64) -> String) -> String {
 
 /// Returns the bytes of a part of each worker.
 ///
-/// It is about 0.36 of the memory: 3.02 GB in 62 parts with 256 MiB and two workers
-/// (docs/costs.md).
+/// It is about 0.36 of the memory: a run with 256 MiB and two workers left 3.02 GB in 62 parts.
 #[must_use]
 pub(crate) fn part_bytes(memory: u64) -> f64 {
     0.36 * memory as f64
