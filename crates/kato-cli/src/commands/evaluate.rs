@@ -30,8 +30,8 @@ use crate::trained_run::TrainedRun;
 /// For each level: which share of the chunks it knows exactly, recognises (a prediction of
 /// similarity 0.5 or more) or finds nothing for; and, given the beginning of a chunk, how often the
 /// next symbol is its first answer, among the first 5, or among the first 10. No answer is a wrong
-/// one. For tokens: bits per token of an n-gram model of the same training documents, and of the
-/// head.
+/// one. For tokens: bits per token, beside those of an n-gram model of the same training documents,
+/// and by the head.
 ///
 /// With --json one JSON object on standard output tells all counts: documents, failed, tokens, generation,
 /// levels, code_length and head. Progress goes to standard error.
