@@ -8,8 +8,9 @@
 //!   level's predictions.
 //! * [`Hierarchy::unravel`] takes a pattern, or any future, down to tokens and text; an
 //!   [`Unraveller`] does so for many.
-//! * [`Hierarchy::generate`] goes up and down as long as something that was learned continues the text;
-//!   every [`GeneratedSpan`] states where it comes from. A [`Generator`] yields them one by one.
+//! * [`Hierarchy::generate`] goes up and down while something that was learned continues the text, by
+//!   100 tokens at most unless told otherwise; every [`GeneratedSpan`] states where it comes from. A
+//!   [`Generator`] yields them one by one.
 //! * [`Hierarchy::head`] gives a [`TextHead`]: the next token with its probability, why it has that,
 //!   the surprise of a text, and text written by probabilities.
 //! * [`Hierarchy::learn`] learns a text at all levels in one step, beside whoever asks and commits.

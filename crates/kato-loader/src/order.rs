@@ -23,8 +23,8 @@ pub const DEFAULT_WINDOW_BYTES: u64 = 64 << 20;
 ///    records of a window are put into a random order.
 ///
 /// So records of one block stay within one window, and a window holds records from everywhere. The
-/// larger the window, the closer to a uniform shuffle; memory is about two windows. Streams cannot
-/// be shuffled, and a compressed text file is one block, whatever its size.
+/// larger the window, the closer to a uniform shuffle; memory is about two windows, and a file that
+/// is one block is held whole, whatever its size. Streams cannot be shuffled.
 ///
 /// # Examples
 ///
