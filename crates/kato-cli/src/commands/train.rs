@@ -97,8 +97,7 @@ pub(crate) struct Args {
     /// training both.
     #[arg(long, requires = "sources", conflicts_with_all = ["resume", "reteach"])]
     add: bool,
-    /// Learning threads: a number, or auto: one per core, or as many as pay for a KATO server. The
-    /// result is the same for any number.
+    /// Learning threads: a number, or auto for as many as pay. The result is the same for any number.
     #[arg(long, value_name = "N|auto", default_value = "auto")]
     workers: Workers,
     /// Which worker learns which document: work-stealing, round-robin or contiguous. The result is
