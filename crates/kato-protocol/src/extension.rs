@@ -167,7 +167,8 @@ pub struct NextAnswer<E = Value> {
     pub outcomes: usize,
     /// The most probable symbols, the most probable first.
     pub next: Vec<NextSymbol>,
-    /// Probability that a symbol comes that no pattern of the lowest level holds.
+    /// Probability that an unknown symbol comes: one that no pattern of the lowest level that counts holds alone in
+    /// an event.
     pub other: f64,
     /// The symbols that were asked for by name.
     pub asked: Vec<NextAsked>,
@@ -193,7 +194,7 @@ pub struct NextSymbol {
 pub struct NextAsked {
     /// The symbol.
     pub symbol: String,
-    /// Whether a pattern of the lowest level holds it.
+    /// Whether a pattern of the lowest level that counts holds it alone in an event.
     pub known: bool,
     /// Its probability; that of all unknown symbols together, if it is one.
     pub probability: f64,

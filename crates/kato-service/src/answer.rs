@@ -303,7 +303,8 @@ pub struct NextOutcome {
     pub outcomes: usize,
     /// The most probable symbols, the most probable first.
     pub next: Vec<(String, f64)>,
-    /// The probability that a symbol comes that nobody has taught.
+    /// The probability that an unknown symbol comes: one that no pattern of the lowest level that counts holds alone
+    /// in an event.
     pub other: f64,
     /// The symbols that were asked for, in the order of the question.
     pub asked: Vec<AskedSymbol>,
@@ -328,7 +329,7 @@ pub struct CountedNode {
 pub struct AskedSymbol {
     /// The symbol.
     pub symbol: String,
-    /// Whether a pattern of the lowest level holds it.
+    /// Whether a pattern of the lowest level that counts holds it alone in an event.
     pub is_known: bool,
     /// Its probability; that of all unknown symbols together, if it is one.
     pub probability: f64,

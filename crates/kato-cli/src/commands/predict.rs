@@ -47,7 +47,7 @@ pub(crate) struct Args {
     /// standard input. Answers are those of --json; the other options hold for all of them.
     #[arg(long, value_name = "FILE", group = "question")]
     batch: Option<PathBuf>,
-    /// Ask with the end of the state alone: its last events, of at most this many symbols together.
+    /// Ask with the end of the state alone: the last event, and more as long as all have at most this many symbols.
     #[arg(long = "max-symbols", alias = "window", value_name = "N")]
     window: Option<usize>,
     /// KATO's session settings as a JSON object, such as {"recall_threshold": 0.3}.

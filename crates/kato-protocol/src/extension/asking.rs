@@ -107,7 +107,8 @@ pub struct BatchNext {
     pub outcomes: usize,
     /// The most probable symbols, the most probable first.
     pub next: Vec<NextSymbol>,
-    /// Probability that a symbol comes that no pattern of the lowest level holds.
+    /// Probability that an unknown symbol comes: one that no pattern of the lowest level that counts holds alone in
+    /// an event.
     pub other: f64,
     /// The symbols that were asked for by name.
     pub asked: Vec<NextAsked>,
@@ -118,11 +119,11 @@ pub struct BatchNext {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BatchScore {
     /// The probability of each event after those before it; `null` for one of several symbols. That
-    /// of a symbol that no pattern of the lowest level holds is that of all such symbols together.
+    /// of an unknown symbol is that of all such symbols together.
     pub probabilities: Vec<Option<f64>>,
     /// Sum of −log₂ of the probabilities.
     pub bits: f64,
-    /// Number of events whose symbol no pattern of the lowest level holds.
+    /// Number of events of one symbol that is unknown.
     pub unknown: usize,
 }
 

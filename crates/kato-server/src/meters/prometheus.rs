@@ -49,7 +49,7 @@ const METRICS: [Metric; 32] = [
         |known| known.figures.folds.into()),
     ("kato_journal_records_total", Counter, "Records written to the journal.",
         |known| known.figures.journal_records.into()),
-    ("kato_journal_bytes_total", Counter, "Bytes written to the journal.",
+    ("kato_journal_bytes_total", Counter, "Bytes of keys and values written to the journal.",
         |known| known.figures.journal_bytes.into()),
     ("kato_journal_syncs_total", Counter, "Flushes of the journal to the disk.",
         |known| known.figures.journal_syncs.into()),

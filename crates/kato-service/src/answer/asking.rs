@@ -63,11 +63,11 @@ pub enum QuestionAnswer {
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ScoreAnswer {
-    /// By event; `None` for one of several symbols. That of a symbol that nobody has taught is that
-    /// of all such symbols together.
+    /// By event; `None` for one of several symbols. That of an unknown symbol is that of all such
+    /// symbols together.
     pub probabilities: Vec<Option<f64>>,
     /// Sum of −log₂ of the probabilities.
     pub bits: f64,
-    /// Events whose symbol nobody has taught.
+    /// Events of one symbol that is unknown.
     pub unknown: usize,
 }
