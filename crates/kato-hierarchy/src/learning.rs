@@ -75,7 +75,8 @@ impl Hierarchy {
     ///
     /// [`HierarchyError::Learn`] when the text cannot be tokenized, [`HierarchyError::Engine`] when the
     /// knowledge base is open for reading only, the text holds a retired pattern, or a node is full; nothing
-    /// was learned then, unless [a node is full](kato_engine::Engine::teach_together).
+    /// was learned then, unless [a node is full or the pattern was retired
+    /// meanwhile](kato_engine::Engine::teach_together).
     pub fn learn<'a>(
         &self,
         document: impl Into<TextDocument<'a>>,
