@@ -77,8 +77,8 @@ pub(crate) struct SourceArgs {
     /// Pass over the corpus, from 0: every one has a random order of its own.
     #[arg(long, value_name = "N")]
     epoch: Option<u64>,
-    /// Text that is shuffled together; memory is about twice this. Default: 64MiB, or less where
-    /// documents are drawn.
+    /// Text that is shuffled together; memory is about twice this. Default: 64MiB; 16MiB for
+    /// what is estimated from, one block for `kato datasets sample`.
     #[arg(long, value_name = "SIZE")]
     window: Option<ByteSize>,
     /// Read one of N parts that together hold every record once: 0/N, 1/N, … up to N-1/N.
