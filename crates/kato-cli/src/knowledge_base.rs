@@ -30,8 +30,9 @@ pub(crate) enum Access {
 /// What happens where a knowledge base is damaged.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct DamageArgs {
-    /// Where the newest commit is damaged, use the one before it; commands that write go back for
-    /// good. Default: an error that says what is whole and what is lost.
+    /// Where opening finds the newest commit damaged, use the one before it, if that is whole and
+    /// not empty; commands that write go back for good. Default: an error that says what is whole
+    /// and what is lost.
     #[arg(long)]
     go_back: bool,
 }
@@ -128,7 +129,7 @@ pub(crate) struct KnowledgeBaseArgs {
     /// (mongodb alone takes the URI from KATO_MONGODB_URI).
     #[arg(long, value_name = "PLACE", default_value = "kato-kb", value_parser = Backend::or_directory)]
     kb: Backend,
-    /// Which run of a MongoDB; `kato runs list` shows them.
+    /// Which run of a MongoDB; `kato runs list --in mongodb:URI` shows them.
     #[arg(long, value_name = "NAME")]
     run: Option<RunName>,
     #[command(flatten)]
@@ -142,7 +143,7 @@ impl KnowledgeBaseArgs {
         let text = match (&self.kb, &self.run) {
             (Backend::Kato(_), _) => "what a server knows is asked for at the server",
             (Backend::Mongodb(_), None) => {
-                "say which run of the MongoDB: --run NAME (`kato runs list` shows them)"
+                "say which run of the MongoDB: --run NAME (`kato runs list --in mongodb:URI` shows them)"
             }
             _ => return,
         };

@@ -17,8 +17,8 @@ pub(crate) struct LogArgs {
     /// Form of the logs.
     #[arg(long, value_name = "FORM", value_enum, default_value_t = Form::Text, global = true)]
     log: Form,
-    /// What is logged: off, error, warn, info (`kato serve`: one line a request), debug; also by
-    /// module, as in `warn,kato_server=debug`. Default: warn for `kato serve`, else off.
+    /// What is logged: off, error, warn, info (`kato serve`: one line a request), debug, trace;
+    /// also by module, as in `warn,kato_server=debug`. Default: warn for `kato serve`, else off.
     #[arg(long, value_name = "LEVEL", value_parser = level, global = true)]
     log_level: Option<Targets>,
 }

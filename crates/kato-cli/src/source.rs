@@ -77,7 +77,7 @@ pub(crate) struct SourceArgs {
     /// Pass over the corpus, from 0: every one has a random order of its own.
     #[arg(long, value_name = "N")]
     epoch: Option<u64>,
-    /// Text that is shuffled together. Default: 64MiB, or less where documents are drawn.
+    /// Text that is shuffled together. Default: 64MiB; less for estimates and samples.
     #[arg(long, value_name = "SIZE")]
     window: Option<ByteSize>,
     /// Read one of N parts that together hold every record once: 0/N, 1/N, … up to N-1/N.

@@ -138,8 +138,8 @@ pub(crate) struct Args {
     /// Refuse requests larger than this.
     #[arg(long, value_name = "SIZE", default_value = "100MiB")]
     max_body: ByteSize,
-    /// Memory for the bodies of all requests and what is read out of them; one that takes more is
-    /// refused, another one waits for room.
+    /// Memory for the bodies of all requests and what is read out of them; one that takes more
+    /// than seven eighths of it is refused, others wait for room, 5 s at most.
     #[arg(long, value_name = "SIZE", default_value = "512MiB")]
     max_request_memory: ByteSize,
     /// Memory for all answers that clients have not read yet, and for what they are being made of;
@@ -160,7 +160,7 @@ pub(crate) struct Args {
     #[arg(long, visible_alias = "memory", value_name = "SIZE")]
     max_knowledge_memory: Option<ByteSize>,
     /// Write the index of a node on the disk when it has this many new patterns, or more where its
-    /// last index is large. With it a server that starts again answers at once.
+    /// last index is large. A server that starts again loads only what no index holds.
     #[arg(
         long,
         value_name = "N",

@@ -37,8 +37,8 @@ use crate::writable::check_file;
 /// every number of --workers and every --memory.
 ///
 /// Each round has four times the text of the one before. After each the best quarter stays, and
-/// those that can hardly be told from it, up to a third of all. --rounds 1 tries everything with
-/// all the text.
+/// those that can hardly be told from it, up to a third of all, both rounded up. --rounds 1 tries
+/// everything with all the text.
 ///
 /// The score is the weighted geometric mean of what --weight names: rate (documents a second), bits
 /// (a token of text not seen), accuracy (of the next token), coverage (chunks known), bytes,

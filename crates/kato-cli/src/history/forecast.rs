@@ -28,6 +28,8 @@ pub(crate) struct LeftOut {
     machine: usize,
     /// Of the machine, into another kind of place.
     backend: usize,
+    /// Like those, with another number of workers.
+    workers: usize,
 }
 
 impl LeftOut {
@@ -36,6 +38,7 @@ impl LeftOut {
         let of = [
             (self.machine, "of another machine"),
             (self.backend, "into another kind of place"),
+            (self.workers, "with another number of workers"),
         ];
         let told = of.into_iter().filter(|(runs, _)| *runs > 0);
         let told: Vec<String> = told
@@ -60,10 +63,7 @@ pub(crate) fn forecast(history: &TrainingHistory, asked: &Asked<'_>) -> Result<F
     runs.retain(|run| {
         run.outcome.learns() > 0 && run.outcome.samples > 0 && run.outcome.seconds > 0.0
     });
-    if let Some(workers) = settings.workers {
-        runs.retain(|run| run.settings.workers == Some(workers));
-    }
-    let left_out = leave_out(&mut runs, like.as_ref(), &settings.chunk_sizes)?;
+    let left_out = leave_out(&mut runs, like.as_ref(), settings)?;
     let largest = largest(&runs, &settings.chunk_sizes);
     let of_largest = largest.map(|run| run.outcome.learns() as f64 / run.outcome.samples as f64);
     let learns_a_sample = asked.learns_a_sample.or(of_largest).context(
@@ -89,11 +89,12 @@ pub(crate) fn forecast(history: &TrainingHistory, asked: &Asked<'_>) -> Result<F
 }
 
 /// Leaves out runs of other machines and into other kinds of place than those of a run, or than this machine and
-/// the kind of place of its largest run with these chunk sizes, else of its newest one.
+/// the kind of place of its largest run with these chunk sizes, else of its newest one; and runs with another number
+/// of workers, where one is asked for.
 fn leave_out(
     runs: &mut Vec<HistoryRun>,
     like: Option<&HistoryRun>,
-    chunk_sizes: &[u64],
+    asked: &RunSettings,
 ) -> Result<LeftOut> {
     let machine = like.map_or_else(machine_here, |run| run.machine.clone());
     let of_all = runs.len();
@@ -102,12 +103,17 @@ fn leave_out(
     if of_machine == 0 && of_all > 0 && like.is_none() {
         bail!("no run is of this machine: --like RUN foretells one of the machine of that run");
     }
-    let like = like.or_else(|| largest(runs, chunk_sizes)).or(runs.first());
+    let like = like
+        .or_else(|| largest(runs, &asked.chunk_sizes))
+        .or(runs.first());
     let backend = like.and_then(|run| run.settings.backend.clone());
     runs.retain(|run| run.settings.backend == backend);
+    let of_backend = runs.len();
+    runs.retain(|run| asked.workers.is_none() || run.settings.workers == asked.workers);
     Ok(LeftOut {
         machine: of_all - of_machine,
-        backend: of_machine - runs.len(),
+        backend: of_machine - of_backend,
+        workers: of_backend - runs.len(),
     })
 }
 

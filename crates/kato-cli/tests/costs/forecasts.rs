@@ -9,14 +9,19 @@ use serde_json::json;
 use crate::place::Place;
 
 /// Records runs of several sizes, of so many seconds a learn call, and returns the id of the last.
-fn record(history: &mut TrainingHistory, machine: &Machine, backend: &str, seconds: f64) -> String {
+fn record(
+    history: &mut TrainingHistory,
+    machine: &Machine,
+    (backend, workers): (&str, u64),
+    seconds: f64,
+) -> String {
     let mut id = String::new();
     let largest: u64 = if backend == "embedded" { 1600 } else { 800 };
     for samples in [largest / 8, largest / 4, largest / 2, largest] {
         let learns = 20 * samples;
         let settings = RunSettings {
             backend: Some(backend.to_owned()),
-            workers: Some(1),
+            workers: Some(workers),
             ..RunSettings::new([5, 7])
         };
         let outcome = Outcome {
@@ -58,11 +63,12 @@ fn a_forecast_is_of_one_machine_and_one_kind_of_place() {
 
     let open = |name: &str| TrainingHistory::open(place.path().join(name)).unwrap();
     let mut runs = open("runs.db");
-    record(&mut runs, &here, "embedded", 0.001);
-    record(&mut runs, &here, "kato", 1.0);
-    let of_another = record(&mut runs, &there, "embedded", 0.01);
+    record(&mut runs, &here, ("embedded", 1), 0.001);
+    record(&mut runs, &here, ("embedded", 2), 0.1);
+    record(&mut runs, &here, ("kato", 1), 1.0);
+    let of_another = record(&mut runs, &there, ("embedded", 1), 0.01);
     let words = ["forecast", "--levels", "5,7", "--documents", "1000"];
-    let words = [&words[..], &["--history", "runs.db"]].concat();
+    let words = [&words[..], &["--history", "runs.db", "--workers", "1"]].concat();
     let ask = |more: &[&str]| {
         let answer = place.json_of("history", &[&words[..], &["--json"], more].concat());
         let seconds = answer["seconds"]["value"].as_f64().unwrap();
@@ -72,15 +78,15 @@ fn a_forecast_is_of_one_machine_and_one_kind_of_place() {
             answer["left_out"].clone(),
         )
     };
-    let left_out = |machine: u64, backend: u64| json!({"machine": machine, "backend": backend});
-    assert_eq!(ask(&[]), (20.0, json!(4), left_out(4, 4)));
+    let left_out = |machine: u64, backend: u64, workers: u64| json!({"machine": machine, "backend": backend, "workers": workers});
+    assert_eq!(ask(&[]), (20.0, json!(4), left_out(4, 4, 4)));
     let like = ["--like", &of_another];
-    assert_eq!(ask(&like), (200.0, json!(4), left_out(8, 0)));
+    assert_eq!(ask(&like), (200.0, json!(4), left_out(12, 0, 0)));
     let told = String::from_utf8(place.run("history", &words).stdout).unwrap();
-    let expected = "left out: 4 runs of another machine, 4 runs into another kind of place\n";
+    let expected = "left out: 4 runs of another machine, 4 runs into another kind of place, 4 runs with another number of workers\n";
     assert!(told.ends_with(expected), "{told}");
 
-    record(&mut open("there.db"), &there, "embedded", 0.01);
+    record(&mut open("there.db"), &there, ("embedded", 1), 0.01);
     let words = ["forecast", "--levels", "5,7", "--documents", "1000"];
     let words = [&words[..], &["--history", "there.db"]].concat();
     let told = place.refusal("history", &words, 1);
