@@ -128,6 +128,9 @@ pub enum BadReason {
     },
     /// A quoted field is still open at the end of the file.
     UnclosedQuote,
+    /// Text stands behind the closing quote of a field, as where a quote is missing in front of it: of this row and
+    /// the next one, perhaps.
+    TextBehindQuote,
     /// The record is longer than allowed.
     TooLarge {
         /// The limit, in bytes.
@@ -196,6 +199,7 @@ impl BadReason {
             | Self::MissingColumn { .. }
             | Self::FieldCount { .. }
             | Self::UnclosedQuote
+            | Self::TextBehindQuote
             | Self::TooLarge { .. }
             | Self::AnotherFormat { .. } => ErrorKind::Malformed,
             Self::NoText => ErrorKind::Empty,
@@ -255,6 +259,7 @@ impl BadReason {
             | Self::MalformedJson { .. }
             | Self::FieldCount { .. }
             | Self::UnclosedQuote
+            | Self::TextBehindQuote
             | Self::Corrupt { .. } => &["repair the file", SKIP],
         })
     }
@@ -278,6 +283,9 @@ impl fmt::Display for BadReason {
                 write!(f, "{found} fields where the header has {expected}")
             }
             Self::UnclosedQuote => f.write_str("a quoted field is never closed"),
+            Self::TextBehindQuote => {
+                f.write_str("text stands behind the closing quote of a field: is a quote missing?")
+            }
             Self::TooLarge { limit_bytes } => {
                 write!(f, "record is longer than {limit_bytes} bytes")
             }

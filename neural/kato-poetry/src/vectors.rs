@@ -29,6 +29,12 @@ pub struct VectorReport {
     pub n_missing: usize,
     /// Share of the text's words that these stand for.
     pub missing_share: f64,
+    /// Lines of the file that gave no vector: passed over.
+    #[serde(default)]
+    pub n_bad_lines: usize,
+    /// The first of these, and what is wrong with it.
+    #[serde(default)]
+    pub first_bad_line: Option<String>,
 }
 
 /// A vector for every word of a vocabulary. That of [`Special::Pad`] is zeros.

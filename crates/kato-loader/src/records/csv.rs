@@ -2,6 +2,7 @@
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
+use super::quotes::Quotes;
 use super::{RecordReader, Sink, Step, broken_at, fault_at, invalid_utf8, require_id, too_large};
 use crate::bad_record::{BadReason, Fault, SkippedExtent};
 use crate::byte_stream::ByteStream;
@@ -15,6 +16,8 @@ const MIN_FIELDS: usize = 1024;
 pub(crate) struct CsvReader {
     stream: ByteStream,
     parser: Reader,
+    /// None where fields are not quoted.
+    quotes: Option<Quotes>,
     row: Row,
     n_columns: usize,
     text_column: usize,
@@ -38,6 +41,7 @@ enum Parsed {
     Row,
     TooLong,
     UnclosedQuote,
+    TextBehindQuote,
     End,
 }
 
@@ -53,12 +57,14 @@ impl CsvReader {
             b'\t' => Quoting::None,
             _ => Quoting::Double,
         });
+        let is_quoted = quoting == Quoting::Double;
         let mut reader = Self {
             stream,
             parser: ReaderBuilder::new()
                 .delimiter(delimiter)
-                .quoting(quoting == Quoting::Double)
+                .quoting(is_quoted)
                 .build(),
+            quotes: is_quoted.then(|| Quotes::new(delimiter)),
             row: Row {
                 bytes: vec![0; 4096],
                 ends: vec![0; 64],
@@ -109,6 +115,7 @@ impl CsvReader {
             }
             Parsed::TooLong => too_large(self.limit),
             Parsed::UnclosedQuote => BadReason::UnclosedQuote,
+            Parsed::TextBehindQuote => BadReason::TextBehindQuote,
         };
         // Without a header no row can be read, so the whole file is lost.
         let mut fault = Fault::for_file(reason);
@@ -159,6 +166,7 @@ impl CsvReader {
                 Err(reason) => Step::Bad(fault_at(begin, reason)),
             },
             Parsed::TooLong => Step::Bad(fault_at(begin, too_large(self.limit))),
+            Parsed::TextBehindQuote => Step::Bad(fault_at(begin, BadReason::TextBehindQuote)),
             // The quoted field has swallowed the rest of the file: where its rows begin cannot be
             // known.
             Parsed::UnclosedQuote | Parsed::End => {
@@ -212,6 +220,9 @@ impl CsvReader {
     fn parse_row(&mut self) -> Result<Parsed, Fault> {
         self.row.len = 0;
         self.row.n_fields = 0;
+        if let Some(quotes) = &mut self.quotes {
+            quotes.begin();
+        }
         let mut parsed = Parsed::Row;
         // At the end of the input a line break is put behind the last byte. It closes any row but
         // one with an open quote, which shows that the file was cut off there.
@@ -231,6 +242,9 @@ impl CsvReader {
                 &mut self.row.bytes[self.row.len..],
                 &mut self.row.ends[self.row.n_fields..],
             );
+            if let Some(quotes) = &mut self.quotes {
+                quotes.follow(&input[..n_in]);
+            }
             if !ended {
                 self.stream.consume(n_in);
             } else if n_in > 0 {
@@ -246,7 +260,13 @@ impl CsvReader {
             }
             match result {
                 ReadRecordResult::Record if cut_off => return Ok(Parsed::UnclosedQuote),
-                ReadRecordResult::Record => return Ok(parsed),
+                ReadRecordResult::Record => {
+                    let is_broken = self.quotes.as_ref().is_some_and(Quotes::is_broken);
+                    return Ok(match parsed {
+                        Parsed::Row if is_broken => Parsed::TextBehindQuote,
+                        _ => parsed,
+                    });
+                }
                 ReadRecordResult::End => return Ok(Parsed::End),
                 ReadRecordResult::InputEmpty => {}
                 ReadRecordResult::OutputFull | ReadRecordResult::OutputEndsFull => {

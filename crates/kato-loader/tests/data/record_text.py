@@ -1,7 +1,8 @@
 """Records what Python's csv and json read from random lines: `record_text.py text-formats.jsonl`.
 
-Each line is the content of a file, its name, the documents that Python finds, and how many rows it finds that are none. A file whose
-last field is never closed says so: Python takes it as it is.
+Each line is the content of a file, its name, the documents that Python finds, and how many rows it finds that are none. A row with text
+behind the closing quote of a field is none, which Python refuses only where it is strict. A file whose last field is never closed says so:
+Python takes it as it is.
 """
 
 import csv
@@ -9,6 +10,39 @@ import io
 import json
 import random
 import sys
+
+
+def has_text_behind_quote(raw, delimiter):
+    """Return whether something but blanks stands behind the closing quote of a field."""
+    place, found, blanks = "start", False, False
+    for c in raw:
+        if place == "quoted":
+            place = "closing" if c == '"' else "quoted"
+        elif c == '"' and place in ("start", "closing"):
+            place = "quoted"
+        elif c in "\r\n" or c == delimiter:
+            place = "start"
+        elif place in ("closing", "closed"):
+            blanks |= c == " "
+            found |= c != " "
+            place = "closed" if c == " " else "plain"
+        else:
+            place = "plain"
+    try:
+        list(csv.reader(io.StringIO(raw, newline=""), delimiter=delimiter, strict=True))
+        assert not found and not blanks, raw
+    except csv.Error as error:
+        assert found or blanks or "unexpected end" in str(error), (raw, error)
+    return found
+
+
+def rows_of(content, options):
+    """Return the rows of a table with the text of each."""
+    lines = list(io.StringIO(content, newline=""))
+    reader, begun = csv.reader(lines, **options), 0
+    for row in reader:
+        yield row, "".join(lines[begun : reader.line_num])
+        begun = reader.line_num
 
 
 def table(rng, delimiter):
@@ -30,9 +64,9 @@ def table(rng, delimiter):
     # A field that is still open swallows what follows.
     more = list(csv.reader(io.StringIO(content + "\nZ" + delimiter + "Z\n", newline=""), **options))
     is_open = more[-1] != ["Z", "Z"]
-    rows = list(csv.reader(io.StringIO(content, newline=""), **options))[1:]
-    rows = [row for row in rows if row]
-    documents = [row[1] for row in rows if len(row) == 2]
+    rows = [(row, raw) for row, raw in rows_of(content, options) if row][1:]
+    is_broken = lambda raw: quoting != csv.QUOTE_NONE and has_text_behind_quote(raw, delimiter)
+    documents = [row[1] for row, raw in rows if len(row) == 2 and not is_broken(raw)]
     return {"content": content, "documents": documents, "bad": len(rows) - len(documents), "open": is_open}
 
 

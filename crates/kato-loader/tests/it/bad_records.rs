@@ -122,6 +122,15 @@ fn delimited_rows() {
         &["a"],
         &["a.csv, line 3, byte 12: a quoted field is never closed (rest of the file lost)"],
     );
+    // A lost quote makes one row of two, of as many fields. Blanks behind a quote are no sign of it.
+    check_ledger(
+        "a.csv",
+        "id,text\n1,\"a\n2,\"b\"\n3,\"c\" \n4,\"d \"\"e\"\"\"\n",
+        &["c ", "d \"e\""],
+        &[
+            "a.csv, line 2, byte 8: text stands behind the closing quote of a field: is a quote missing?",
+        ],
+    );
     check_ledger(
         "a.csv",
         format!(

@@ -3,6 +3,7 @@
 use std::mem::discriminant;
 use std::sync::atomic::AtomicBool;
 
+use kato_advice::counted;
 use kato_neural::program::{
     CommandFailure, Ended, EndedTraining, TrainingBar, say, say_cost, say_json, tell,
 };
@@ -115,6 +116,13 @@ fn tell_corpus(corpus: &Corpus) {
         report.vectors.n_missing,
         report.unseen_share * 100.0
     ));
+    if let Some(first) = &report.vectors.first_bad_line {
+        tell(format_args!(
+            "{} of {} passed over, which give no vector; the first: {first}",
+            counted(report.vectors.n_bad_lines, "line"),
+            report.vectors.origin
+        ));
+    }
 }
 
 /// Measures what a run will take, and writes nothing.

@@ -32,7 +32,10 @@ pub(super) fn read(
         .zip(&lower)
         .map(|(word, lower)| embeddings.get(word).or_else(|| embeddings.get(lower)))
         .collect();
-    let report = report(path, vocabulary, &found, options)?;
+    let mut report = report(path, vocabulary, &found, options)?;
+    let bad_lines = &embeddings.report().bad_lines;
+    report.n_bad_lines = bad_lines.len();
+    report.first_bad_line = bad_lines.first().map(ToString::to_string);
 
     let fill = Fill::new(&found, embeddings.dims(), options);
     let mut matrix = vec![0.0; embeddings.dims()];
@@ -87,6 +90,8 @@ fn report(
         n_words: found.len(),
         n_missing: missing.len(),
         missing_share,
+        n_bad_lines: 0,
+        first_bad_line: None,
     })
 }
 

@@ -54,6 +54,8 @@ pub(super) fn make(
         n_words: vocabulary.len() - Special::ALL.len(),
         n_missing,
         missing_share: 0.0,
+        n_bad_lines: 0,
+        first_bad_line: None,
     };
     Ok((WordVectors::from_rows(dims, scaled(&rows)), report))
 }

@@ -42,6 +42,22 @@ fn words_have_the_file_s_vectors_and_those_of_their_lower_case() -> Outcome {
 }
 
 #[test]
+fn lines_that_give_no_vector_are_counted_and_the_first_is_told() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("glove.txt");
+    fs::write(&path, "sea 1 2\nbad 1\nsky 0 three\nthee -1 0.5\n")?;
+    let mut options = VectorOptions::default();
+    options.file = Some(path);
+    options.max_unknown_share = 1.0;
+    let vocabulary = PoemVocabulary::from_texts([TEXT], options.min_count_in_use());
+    let (_, report) = WordVectors::prepare(&vocabulary, &[], &options)?;
+    assert_eq!(report.n_bad_lines, 2);
+    let first = report.first_bad_line.ok_or("a line")?;
+    assert!(first.starts_with("line 2, byte 8: "), "{first}");
+    Ok(())
+}
+
+#[test]
 fn other_words_are_drawn_zeros_or_the_mean() -> Outcome {
     let of_moon = |change: fn(&mut VectorOptions)| -> Result<Vec<f32>, String> {
         let (vocabulary, vectors) = prepare(change)?;
