@@ -31,6 +31,9 @@ pub(crate) const AGAIN: &str = "interrupted: give the same command again";
 /// Time from the first signal until the process ends, whatever it is doing.
 const LONGEST_STOP: Duration = Duration::from_secs(4);
 
+/// What is said where the process ends at once.
+static LAST_WORD: Mutex<&str> = Mutex::new(AGAIN);
+
 /// Whether a signal has come: set by the handler itself, before any thread knows.
 static HAS_COME: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
@@ -111,12 +114,18 @@ fn is_hangup_ignored() -> bool {
     mask.is_none_or(|mask| mask & (1 << (SIGHUP - 1)) != 0)
 }
 
+/// Has something else said where the process ends at once: what a command has made by then may want another command.
+pub(crate) fn set_last_word(word: &'static str) {
+    *LAST_WORD.lock().unwrap_or_else(PoisonError::into_inner) = word;
+}
+
 /// Stops the command in its way, if it has one, and ends the process where that takes too long.
 fn stop_process() -> ! {
     let came = Instant::now();
     let mut stop = orderly_stop();
     let Some(stop) = stop.as_mut() else {
-        end(&AGAIN.into());
+        let last_word = LAST_WORD.lock().unwrap_or_else(PoisonError::into_inner);
+        end(&(*last_word).into());
     };
     tell("stopping", &stop.announcement);
     (stop.ask)();

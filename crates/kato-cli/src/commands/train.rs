@@ -42,7 +42,7 @@ use crate::exit::{failed, unless_interrupted};
 use crate::forecast::read_forecast;
 use crate::history::{HistoryArgs, Recorder, RunFacts};
 use crate::indexing::head_options;
-use crate::interrupt::{INTERRUPTED, is_interrupted, on_interrupt};
+use crate::interrupt::{INTERRUPTED, is_interrupted, on_interrupt, set_last_word};
 use crate::learning::{LearningArgs, RecordingArgs, leaves_out};
 use crate::memory_limit::{default_budget, default_ceiling};
 use crate::numbers::share;
@@ -160,6 +160,9 @@ const STOPPING: &str = "stopping: committing what was learned";
 const STOPPED: &str =
     "interrupted; everything learned is safe. Go on with the same command and --resume.";
 
+/// The last word where the run may have been made or not.
+const BEGINNING: &str = "interrupted while the run began: give the same command again, with --resume if it asks for that";
+
 /// The last word of a run that did not stop in time.
 const GIVEN_UP: &str = "interrupted, and ended in the middle of its work; everything committed is safe. Go on with the same command and --resume.";
 
@@ -209,6 +212,7 @@ fn run(args: &Args) -> Result<ExitCode> {
     args.destination
         .check_connections(args.workers, learner.config().nodes.len())?;
     let (begun, ledger) = (args.destination.unbegun(), destination.ledger());
+    set_last_word(BEGINNING);
     let (mut run, mut loader) = args.destination.open(
         destination,
         &learner,
@@ -216,7 +220,7 @@ fn run(args: &Args) -> Result<ExitCode> {
         args.resume || args.add,
         |position| loader_at(args, position, &options),
     )?;
-    // Until here Ctrl-C ends the process at once: what was made so far can be resumed.
+    // Until here Ctrl-C ends the process at once.
     let cancel_index = Cancel::new();
     let (stop, cancel) = (options.stop.clone(), cancel_index.clone());
     on_interrupt(STOPPING, GIVEN_UP, move || {
