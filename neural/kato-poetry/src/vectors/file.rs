@@ -4,6 +4,7 @@ use std::path::Path;
 
 use kato_embeddings::Embeddings;
 use kato_embeddings::options::OnBadLine;
+use kato_embeddings::report::BadLine;
 
 use super::{Normal, UnknownWords, VectorOptions, VectorReport, WordVectors, seed_of};
 use crate::error::PoetryError;
@@ -32,10 +33,8 @@ pub(super) fn read(
         .zip(&lower)
         .map(|(word, lower)| embeddings.get(word).or_else(|| embeddings.get(lower)))
         .collect();
-    let mut report = report(path, vocabulary, &found, options)?;
     let bad_lines = &embeddings.report().bad_lines;
-    report.n_bad_lines = bad_lines.len();
-    report.first_bad_line = bad_lines.first().map(ToString::to_string);
+    let report = report(path, vocabulary, &found, bad_lines, options)?;
 
     let fill = Fill::new(&found, embeddings.dims(), options);
     let mut matrix = vec![0.0; embeddings.dims()];
@@ -57,6 +56,7 @@ fn report(
     path: &Path,
     vocabulary: &PoemVocabulary,
     found: &[Option<&[f32]>],
+    bad_lines: &[BadLine],
     options: &VectorOptions,
 ) -> Result<VectorReport, PoetryError> {
     let n_specials = Special::ALL.len();
@@ -90,8 +90,8 @@ fn report(
         n_words: found.len(),
         n_missing: missing.len(),
         missing_share,
-        n_bad_lines: 0,
-        first_bad_line: None,
+        n_bad_lines: bad_lines.len(),
+        first_bad_line: bad_lines.first().map(ToString::to_string),
     })
 }
 
