@@ -225,7 +225,7 @@ mod tests {
         pub(crate) fn of_ranks(ranks: &[u32]) -> Self {
             let mut bytes = Vec::new();
             let rank_bytes = rank_bytes(ranks.last().map_or(0, |&last| u64::from(last) + 1));
-            pack(ranks, rank_bytes, &mut bytes);
+            pack(ranks, rank_bytes, std::iter::empty(), &mut bytes);
             let n_bytes = bytes.len();
             let damage = DamageWatch::default();
             let column = Box::leak(Box::new(checked(bytes, &damage)));
@@ -247,7 +247,7 @@ mod tests {
     fn a_list_that_is_not_as_long_as_it_says_or_says_what_none_does_is_damaged() {
         let ranks: Vec<u32> = (0..100).map(|n| n * n).collect();
         let mut bytes = Vec::new();
-        pack(&ranks, 2, &mut bytes);
+        pack(&ranks, 2, std::iter::empty(), &mut bytes);
         let len = bytes.len();
         bytes.resize(1_000, 0);
         let whole = (50..bytes.len()).filter_map(|len| Some((len, n_read(&bytes, len)?)));

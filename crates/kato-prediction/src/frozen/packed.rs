@@ -44,9 +44,14 @@ const fn least_bytes(rank_bytes: usize) -> usize {
     FEW_RANKS * rank_bytes + 1
 }
 
-/// Appends ascending ranks to bytes, of so many each.
+/// Appends ascending ranks to bytes, of so many each, with the signatures of a list that has some.
 #[cfg(any(test, feature = "disk"))]
-pub(crate) fn pack(ranks: &[u32], rank_bytes: usize, out: &mut Vec<u8>) {
+pub(crate) fn pack(
+    ranks: &[u32],
+    rank_bytes: usize,
+    signatures: impl Iterator<Item = u32>,
+    out: &mut Vec<u8>,
+) {
     let append = |rank: u32, out: &mut Vec<u8>| out.extend(&rank.to_le_bytes()[..rank_bytes]);
     if ranks.len() <= FEW_RANKS {
         ranks.iter().for_each(|&rank| append(rank, out));
@@ -66,6 +71,8 @@ pub(crate) fn pack(ranks: &[u32], rank_bytes: usize, out: &mut Vec<u8>) {
     out.push(width as u8);
     blocks().for_each(|block| append(block[0], out));
     bits::append(gaps().map(u64::from), width, out);
+    out.extend(signatures.flat_map(u32::to_le_bytes));
+    // Behind the signatures: these are found behind the gaps.
     out.resize(out.len().max(start + least_bytes(rank_bytes)), 0);
 }
 

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use kato_column_reader::{ColumnReader, numbers};
+use kato_engine::SessionConfig;
 use kato_model::{Event, PatternName};
 use kato_store::{EmbeddedStore, KnowledgeBase};
 use serde_json::Value;
 
-use crate::support::{build, events, teach, teach_indexed};
+use crate::support::{build, engines, events, teach, teach_indexed};
 
 /// The columns in the order of the document.
 const COLUMNS: [&str; 27] = [
@@ -91,6 +92,23 @@ fn the_document_describes_every_byte() {
         node.check_lists();
     }
     assert!(!nodes[0].columns["pair_keys"].is_empty());
+}
+
+#[test]
+fn the_document_describes_a_list_of_ranks_without_gaps_and_it_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let kb = dir.path().join("kb");
+    // All hold one symbol: its list has signatures, and before them fewer bytes than four ranks.
+    let lessons = (0..200).map(|n| (events(&format!("the {n}")), 1));
+    teach(&kb, &[lessons.collect()]);
+    let index = build(&kb);
+    read(index.dir()).iter().for_each(Node::check_lists);
+    let [memory, disk] = engines(&kb).map(|engine| engine.nodes().next().unwrap());
+    let config = SessionConfig::default();
+    let [expected, found] =
+        [&memory, &disk].map(|node| node.predict(&events("the 150"), &config).unwrap());
+    assert_eq!(found, expected);
+    assert!(!disk.is_damaged());
 }
 
 #[test]

@@ -84,11 +84,12 @@ impl ListWriter {
         self.ranks
             .extend(list.clone().map(|posting| posting.rank()));
         self.bytes.clear();
-        pack(&self.ranks, self.rank_bytes, &mut self.bytes);
-        if has_signatures && self.ranks.len() > LONGEST_UNSIGNED_LIST {
-            let signatures = list.map(|posting| posting.signature().to_le_bytes());
-            self.bytes.extend(signatures.flatten());
-        }
+        let n_signatures = match has_signatures && self.ranks.len() > LONGEST_UNSIGNED_LIST {
+            true => self.ranks.len(),
+            false => 0,
+        };
+        let signatures = list.take(n_signatures).map(|posting| posting.signature());
+        pack(&self.ranks, self.rank_bytes, signatures, &mut self.bytes);
         self.n_bytes += self.bytes.len() as u64;
         self.column.push(&self.bytes)
     }
