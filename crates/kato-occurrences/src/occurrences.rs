@@ -154,8 +154,8 @@ impl Occurrences {
 
     /// Returns the places that hold a sequence, without the first `after` of them and `limit` at most.
     ///
-    /// They are in the order of the corpus in large (units of some million tokens), and within it in that of
-    /// what follows them, which costs nothing but what is listed.
+    /// They are in the order of the corpus in large (units of some 16 million tokens, unless their writer was
+    /// told otherwise), and within it in that of what follows them, which costs nothing but what is listed.
     ///
     /// # Errors
     ///

@@ -52,7 +52,7 @@ pub(crate) struct Args {
     /// Ask no more than this many levels, from the lowest on.
     #[arg(long, value_name = "N")]
     max_levels: Option<NonZeroUsize>,
-    /// Ask each level about this many tokens what comes next, and about the same share of its
+    /// Ask each level about some N of its symbols what comes next, and about the same share of its
     /// chunks.
     #[arg(long, value_name = "N", default_value_t = 50_000, value_parser = crate::numbers::from_one::<u64>)]
     max_questions: u64,

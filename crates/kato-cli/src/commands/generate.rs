@@ -22,11 +22,11 @@ use crate::open::{open, open_head};
 use crate::prediction::GenerationArgs;
 use crate::unused::{Unused, unless_absent};
 
-/// Continues a text with what a trained knowledge base learned, and tells where every word is from.
+/// Continues a text with what a trained knowledge base learned; --explain tells where it is from.
 ///
-/// Step by step the highest level that knows how the text goes on says so, and its future is
-/// unravelled to tokens. An empty answer is an answer: the last line tells why it ended. Documents
-/// are told where training ran with --provenance.
+/// Step by step the highest level of those whose patterns fit the text best says how it goes on, and
+/// its future is unravelled to tokens. An empty answer is an answer: the last line tells why it
+/// ended. Documents are told where training ran with --provenance.
 ///
 /// With --json one object on standard output: text, whole_text, prompt_tokens, tokens, end,
 /// patterns, milliseconds, and spans, each with text, tokens, level, node, pattern, fit, score,
@@ -79,7 +79,7 @@ pub(crate) struct Args {
     /// first and asked instead of them. The answers are the same. Not with --head.
     #[arg(long, value_name = "SIZE", conflicts_with = "head", value_parser = crate::byte_size::memory)]
     memory: Option<ByteSize>,
-    /// Tell of every span which patterns and documents it is from.
+    /// Tell of every span which patterns and documents it is from; with --head, of every token.
     #[arg(long)]
     explain: bool,
     /// Print one JSON object to standard output.

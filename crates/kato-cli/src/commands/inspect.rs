@@ -39,11 +39,11 @@ const PLACES: usize = 10;
 /// lost), server_node (of a server's directory), commits, disk_bytes, bytes_per_pattern, corpus, tokenizer,
 /// tokenizer_problem, changed_settings, and nodes, each with node, chunk_size, totals, statistics and top. Histogram:
 /// nodes, each with node and statistics, which holds the histogram. Pattern: document, lessons, name, node, frequency,
-/// text, first_seen, metadata, emotives and events; a symbol of an event is a string, an object like this one, or
-/// {"unknown": name}. lessons, where the knowledge base keeps occurrences (else null), has count, how often its
-/// documents teach the pattern, places, as `kato trace` tells them, each with the pattern above, and problem, where
-/// they are not to be used. Export into a file: node, exported, file; to standard output it is the patterns alone.
-/// Import: node, imported, new_patterns, learns, and index, where one was written.
+/// text, first_seen, metadata, emotives and events; a symbol of an event is a string, an object like this one
+/// without document and lessons, or {"unknown": name}. lessons, where the knowledge base keeps occurrences (else
+/// null), has count, how often its documents teach the pattern, places, as `kato trace` tells them, each with the
+/// pattern above, and problem, where they are not to be used. Export into a file: node, exported, file; to standard
+/// output it is the patterns alone. Import: node, imported, new_patterns, learns, and index, where one was written.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]

@@ -23,8 +23,8 @@ use crate::prediction::{GenerationArgs, PredictionView, Question, configured};
 /// would come next.
 ///
 /// A text is cut into chunks and taken up through the levels as training did; the node is asked in
-/// the state it is in then: on level 0 the tokens of the last chunk, above it the names gathered
-/// since the last full chunk. --stm asks for any state.
+/// the state it is in then: its last chunk, complete or begun, of tokens on level 0 and of names
+/// above. --stm asks for any state.
 ///
 /// With --json one object on standard output: node, patterns, generation, state, milliseconds, and
 /// KATO's predictions and future_potentials. With --batch one for each question, in their order, with
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     /// Ask with the end of the state alone: the last event, and more as long as all have at most this many symbols.
     #[arg(long = "max-symbols", alias = "window", value_name = "N")]
     window: Option<usize>,
-    /// KATO's session settings as a JSON object, such as {"recall_threshold": 0.3}.
+    /// Session settings of KATO that predictions depend on, as a JSON object, such as {"recall_threshold": 0.3}.
     #[arg(long, value_name = "JSON")]
     config: Option<String>,
     #[command(flatten)]

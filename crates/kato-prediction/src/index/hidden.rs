@@ -67,8 +67,8 @@ impl Hidden {
 }
 
 impl PatternIndex {
-    /// Sets which patterns are retired, in place of those before: no prediction shows them or counts
-    /// them, and everything else stays as it is. Names of no pattern hide it once it is learned.
+    /// Sets which patterns are retired, in place of those before: no prediction shows them, and everything
+    /// else stays as it is, the node's counts among it. Names of no pattern hide it once it is learned.
     ///
     /// ```
     /// use kato_model::Event;
