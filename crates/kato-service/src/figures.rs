@@ -89,7 +89,6 @@ pub(crate) struct Counters {
     pub(crate) learns: Counter,
     pub(crate) predictions: Counter,
     pub(crate) replays: Counter,
-    pub(crate) folds: Counter,
     pub(crate) indexes_written: Counter,
     pub(crate) index_faults: Counter,
 }

@@ -30,7 +30,7 @@ pub(crate) use self::tables::{Table, Tables, TablesSnapshot};
 use self::writer::{Writer, WriterFigures};
 use crate::ServiceError;
 use crate::error::StorageFailure;
-use crate::figures::Figures;
+use crate::figures::{Counter, Figures};
 use crate::loss::DataLoss;
 use crate::receipt::Acknowledgement;
 
@@ -72,6 +72,8 @@ pub(crate) struct Journal {
     thread: Mutex<Option<JoinHandle<()>>>,
     /// Bytes at the end of the log that opening cut off.
     bytes_cut_off: u64,
+    /// Folds of a node's lessons into its store.
+    pub(crate) folds: Counter,
     /// Read while the store of a node is changed, written while all of them must stay as they are.
     stores: RwLock<()>,
 }
@@ -136,6 +138,7 @@ impl Journal {
             queue: Mutex::new(Some(sender)),
             thread: Mutex::new(Some(thread)),
             bytes_cut_off: opened.bytes_cut_off,
+            folds: Counter::default(),
             stores: RwLock::default(),
         };
         let report = OpenReport {
@@ -156,6 +159,7 @@ impl Journal {
         figures.journal_bytes = writer.bytes.load(load);
         figures.journal_syncs = writer.syncs.load(load);
         figures.journal_bytes_cut_off = self.bytes_cut_off;
+        figures.folds = self.folds.get();
         let nanos = writer.sync_nanos.load(load);
         figures.journal_sync_mean =
             Duration::from_nanos(nanos.checked_div(figures.journal_syncs).unwrap_or(0));

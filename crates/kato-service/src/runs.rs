@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::journal::{Entry, Journal, Table};
 use crate::{Durability, ServiceError, ServiceOptions};
 
-/// Bytes of a record at most.
+/// Bytes of a record at most, as JSON.
 const MAX_BYTES: usize = 1 << 20;
 
 /// The record of a training run.
@@ -70,14 +70,14 @@ impl Runs {
                 version,
             });
         }
+        let bytes = serde_json::to_vec(&record).map_or(usize::MAX, |bytes| bytes.len());
+        if bytes > MAX_BYTES {
+            return Err(ServiceError::RunTooLarge { limit: MAX_BYTES });
+        }
         let next = VersionedRecord {
             version: found + 1,
             record,
         };
-        let bytes = serde_json::to_vec(&next).map_or(usize::MAX, |bytes| bytes.len());
-        if bytes > MAX_BYTES {
-            return Err(ServiceError::RunTooLarge { limit: MAX_BYTES });
-        }
         let limit = options.max_runs;
         // Counted only when there will be one more.
         if found == 0 && state.count(journal)? >= limit {

@@ -299,7 +299,6 @@ impl Service {
             knowledge_bytes: shared.nodes.registry().knowledge.bytes(),
             uncommitted_learns: uncommitted.sum::<u64>()
                 + shared.nodes.registry().n_unfolded_learns(),
-            folds: counters.folds.get(),
             indexes_written: counters.indexes_written.get(),
             index_faults: counters.index_faults.get(),
             disk_bytes: store_bytes,

@@ -49,14 +49,12 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// logs go to standard error. Look at /docs with a browser, at /metrics/prometheus with Prometheus, and into
 /// DIR/nodes/… with `kato inspect`.
 ///
-/// Ctrl-C, SIGTERM or SIGHUP stops it within 5 seconds, a second signal at once. What was
+/// Ctrl-C, SIGTERM or SIGHUP stops it within 5 seconds, a second signal at once. The exit code is then
+/// 0, or 130 where the server was stopped before it listened or could not end in order. What was
 /// acknowledged with --data is there at the next start, also after a kill.
 ///
 /// Some of KATO's own variables of the environment set what sessions begin with, such as
 /// RECALL_THRESHOLD (docs/server.md).
-///
-/// The exit code is then 0, or 130 where the server was stopped before it listened or could not end
-/// in order.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Directory of sessions and knowledge; made if it is not there. One server at a time.
@@ -179,7 +177,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 4096)]
     max_requests: usize,
     /// Answer requests whose Host is this name, too. Without a token only those are answered otherwise
-    /// whose Host is an address or localhost. Can be given several times.
+    /// whose Host is localhost or an address, on a loopback --addr one of loopback. Can be given several
+    /// times.
     #[arg(long, value_name = "NAME", conflicts_with = "token_file")]
     allow_host: Vec<String>,
     /// Let web pages of this origin (such as http://localhost:3000) use the server. Can be given several times.

@@ -72,7 +72,7 @@ pub(super) fn health_report(app: &App) -> HealthReport {
             "degraded"
         };
         issue(&format!(
-            "{}; the server's log and its file LOSSES say more",
+            "{}; the server's log says more, and so may its file LOSSES",
             loss.summary()
         ));
     }

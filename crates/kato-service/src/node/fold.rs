@@ -112,9 +112,13 @@ impl LoadedNode {
             .inspect(|()| steps::reach(Step::CommitFold))
             .and_then(|()| Ok(pending.finish(checkpoint(latest))?));
         guard.done();
-        if let Err(error @ ServiceError::Engine(EngineError::LostPattern { .. })) = &written {
-            // The journal has it.
-            self.fail(StorageFailure::new(error.to_string()));
+        match &written {
+            Ok(()) => journal.folds.add(1),
+            Err(error @ ServiceError::Engine(EngineError::LostPattern { .. })) => {
+                // The journal has it.
+                self.fail(StorageFailure::new(error.to_string()));
+            }
+            Err(_) => {}
         }
         written
     }

@@ -120,9 +120,7 @@ impl Service {
         }
         match entry.in_memory() {
             Some(node) if node.is_due(&self.shared.options, now) => {
-                let folded = node.fold(entry.processor_id(), journal)?;
-                self.shared.counters.folds.add(u64::from(folded));
-                Ok(folded)
+                node.fold(entry.processor_id(), journal)
             }
             _ => Ok(false),
         }
@@ -229,7 +227,6 @@ impl Service {
             loaded => loaded?,
         };
         let folded = node.fold(entry.processor_id(), journal)?;
-        shared.counters.folds.add(u64::from(folded));
         drop(node);
         if !was_in_memory {
             // Loaded for this alone, and there may be more of them than fit into memory.

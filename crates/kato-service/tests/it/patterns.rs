@@ -68,6 +68,17 @@ fn is_refused(service: &Service, id: &str, pattern: [&str; 2]) -> bool {
 }
 
 #[test]
+fn a_fold_ahead_of_retiring_is_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Service::open(dir.path(), options()).unwrap();
+    let id = create(&service, "n");
+    teach(&service, &id, ["a", "b"]);
+    assert_eq!(service.figures().folds, 0);
+    done(service.retire(&id, &[name(["a", "b"])], None));
+    assert_eq!(service.figures().folds, 1);
+}
+
+#[test]
 fn a_retired_pattern_is_hidden_from_all_sessions_and_not_learned_again() {
     let dir = tempfile::tempdir().unwrap();
     let on_disk = Service::open(dir.path(), options()).unwrap();

@@ -38,12 +38,15 @@ fn a_record_is_replaced_only_by_who_has_seen_it_and_outlives_the_process() {
         assert_eq!((found.version, found.record), (2, json!({"n": 2})));
         let other: RunName = "other".parse().unwrap();
         assert_eq!(service.run_record(&other).unwrap(), None);
-        let large = json!("x".repeat(2 << 20));
-        let refused = service.replace_run_record(&run, 2, large);
+        // As JSON it has two quotation marks as well.
+        let text_of = |bytes: usize| json!("x".repeat(bytes - 2));
+        let refused = service.replace_run_record(&run, 2, text_of((1 << 20) + 1));
         assert!(
             matches!(refused, Err(ServiceError::RunTooLarge { .. })),
             "{refused:?}"
         );
+        let largest = service.replace_run_record(&other, 0, text_of(1 << 20));
+        assert_eq!(largest.unwrap(), 1);
         // Without closing, as after a crash.
     }
     let found = open().run_record(&run).unwrap().unwrap();
