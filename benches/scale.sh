@@ -9,7 +9,7 @@
 # --workers N    learning threads
 # --program FILE the program `kato` (default: built here, profile dist)
 # --ask          what questions cost right after the training, and the files that answer them, instead (benches/ask.py)
-# --dir DIR      where corpora and knowledge bases are made and removed again: needs about 3 times the largest size
+# --dir DIR      where corpora and knowledge bases are made and removed again: needs about 6 times the largest size, with --ask 8 times
 #
 # Needs Linux and python3. A quiet machine gives quiet numbers: the load average is printed with them.
 set -euo pipefail

@@ -1,6 +1,6 @@
 //! Text to durable knowledge base, end to end. Bound by the workers: tokenizer, SHA-1, and memory
 //! when batches are sealed; reading and committing run beside them. The limit is a bare loop over the
-//! same documents in memory that learns, seals and stages them on one thread, divided by the workers.
+//! same documents in memory that learns, seals and stages them on one thread; for N workers, an Nth of its time.
 //!
 //! A run ends before its first commit but the last, and merges nothing: `scale.sh` measures runs that
 //! do. Throughput counts tokens that are part of a pattern, and bytes of the documents' text. The budget of a token by stage is printed

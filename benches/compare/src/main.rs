@@ -5,7 +5,7 @@
 //! cargo run --release -- --records 5000000
 //! ```
 //!
-//! Every engine gets the same stream of pattern records: 20-byte names, 11 bytes of content, a share of repeats that must
+//! Every engine gets the same stream of pattern records: 20-byte names, 11 bytes of content and count, a share of repeats that must
 //! be counted, one durable commit with a position for each batch. Then come look-ups of random names and one ordered scan.
 //! Each engine runs in a process of its own, so that peak memory and bytes written are its own. The counts that the engines
 //! hand out at the end must agree. `docs/benchmarks.md` says what was found.

@@ -106,13 +106,27 @@ pub(crate) struct Row {
     pub(crate) measures: BTreeMap<String, f64>,
 }
 
+impl Tuning {
+    /// Says on what quality was measured; nothing where it was not.
+    fn quality(&self) -> String {
+        let measures = |row: &Row| QUALITY.iter().any(|name| row.measures.contains_key(*name));
+        match self.ranking.iter().any(measures) {
+            true => format!(
+                ", quality on {} held out",
+                counted(self.held_out_documents, "document")
+            ),
+            false => String::new(),
+        }
+    }
+}
+
 impl View for Tuning {
     fn text(&self, _width: usize) -> String {
         let mut text = format!(
-            "{} over up to {:.1} MB of text, quality on {} held out\n{}\n\n",
+            "{} over up to {:.1} MB of text{}\n{}\n\n",
             counted(self.trials, "trial"),
             self.text_bytes as f64 / 1e6,
-            counted(self.held_out_documents, "document"),
+            self.quality(),
             self.rule
         );
         text += &format!(
@@ -148,5 +162,40 @@ impl View for Tuning {
             );
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quality_is_told_where_it_was_measured() {
+        let tuned = |measure: &str| Tuning {
+            schema: 1,
+            criteria: Vec::new(),
+            text_bytes: 1_000_000,
+            held_out_documents: 5,
+            trials: 2,
+            resumed: 0,
+            rule: String::new(),
+            ranking: vec![Row {
+                configuration: Configuration {
+                    levels: vec![5],
+                    workers: 1,
+                    memory: 1 << 20,
+                },
+                score: 1.0,
+                error: 0.0,
+                share: 1.0,
+                is_on_front: true,
+                measures: [(measure.to_owned(), 1.0)].into(),
+            }],
+        };
+        let lead = |measure| tuned(measure).text(80).lines().next().map(str::to_owned);
+        let without = "2 trials over up to 1.0 MB of text";
+        assert_eq!(lead("rate").as_deref(), Some(without));
+        let with = "2 trials over up to 1.0 MB of text, quality on 5 documents held out";
+        assert_eq!(lead("bits").as_deref(), Some(with));
     }
 }

@@ -175,6 +175,12 @@ impl Halving {
                     .total_cmp(&a.points)
                     .then(a.configuration.cmp(&b.configuration))
             });
+            let best = tried
+                .first()
+                .map_or(f64::NEG_INFINITY, |first| first.points);
+            for one in &mut tried {
+                one.best_points = best;
+            }
             let keep = match round + 1 == self.rounds {
                 true => tried.len(),
                 false => self.n_kept(&tried),
@@ -237,6 +243,7 @@ impl Halving {
             configuration,
             share,
             points: points(&medians),
+            best_points: f64::NEG_INFINITY,
             without_part: self.without_part(trials, weights),
             squares: squares.is_finite().then_some(squares),
             error: 0.0,
@@ -316,6 +323,9 @@ pub struct Ranked {
     /// Mean logarithm of the measures, by weight.
     #[serde(skip)]
     points: f64,
+    /// That of the best of the round, whether or not it went on.
+    #[serde(skip)]
+    best_points: f64,
     /// The part of these that comes from measures with parts, without each of the parts.
     #[serde(skip)]
     without_part: Vec<f64>,
@@ -338,27 +348,15 @@ pub struct Ranked {
 
 impl Ranking {
     fn of(mut ranked: Vec<Ranked>, criteria: &[Criterion]) -> Self {
-        let best_of = |share: f64, ranked: &[Ranked]| {
-            let same = ranked.iter().filter(|other| other.share == share);
-            same.map(|other| other.points)
-                .fold(f64::NEG_INFINITY, f64::max)
-        };
-        let scores: Vec<f64> = ranked
-            .iter()
-            .map(|one| {
-                let best = best_of(one.share, &ranked);
-                match one.points.is_finite() {
-                    true => (one.points - best).exp(),
-                    false => 0.0,
-                }
-            })
-            .collect();
         let fronts: Vec<bool> = ranked
             .iter()
             .map(|one| is_on_front(one, &ranked, criteria))
             .collect();
-        for ((one, score), front) in ranked.iter_mut().zip(scores).zip(fronts) {
-            one.score = score;
+        for (one, front) in ranked.iter_mut().zip(fronts) {
+            one.score = match one.points.is_finite() {
+                true => (one.points - one.best_points).exp(),
+                false => 0.0,
+            };
             one.is_on_front = front;
         }
         Self { ranked }

@@ -27,7 +27,7 @@ use clap::Subcommand;
 /// With --json every answer is one JSON object on standard output; plot, which answers with the names of the files,
 /// and list --csv do not take it. list, compare: rows. show: run_id, recorded, settings, corpus, machine, estimate, outcome
 /// and notes. similar: similar, each with similarity and run. accuracy: seconds, disk_bytes and memory_bytes, each with
-/// runs, mean_percent, median_percent, bias_percent, intervals, covered and trend, or null; runs, how many were looked
+/// runs, mean_percent, median_percent, worst_percent, bias_percent, intervals, covered and trend, or null; runs, how many were looked
 /// at; without_estimate, how many of them had none; corrections of the next forecasts on this machine, each with
 /// made_by, backend, and factor, width and runs of every quantity. forecast: seconds with value, low and high, learns,
 /// runs, learns_of, leave_one_out_percent and left_out, with machine, backend and workers. import: imported, and

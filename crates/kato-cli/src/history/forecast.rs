@@ -82,7 +82,10 @@ pub(crate) fn forecast(history: &TrainingHistory, asked: &Asked<'_>) -> Result<F
         seconds: model.predict(samples, learns, batch.unwrap_or(1).max(1) as f64)?,
         learns,
         runs: model.n_runs(),
-        learns_of: largest.map_or_else(|| "--learns".to_owned(), |run| run.run_id.clone()),
+        learns_of: match (asked.learns_a_sample, largest) {
+            (None, Some(run)) => run.run_id.clone(),
+            _ => "--learns".to_owned(),
+        },
         leave_one_out_percent: (!errors.is_empty()).then_some(100.0 * mean),
         left_out,
     })

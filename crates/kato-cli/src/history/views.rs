@@ -204,7 +204,7 @@ pub(crate) struct ForecastView {
     pub(crate) learns: f64,
     /// Runs that the time follows from.
     pub(crate) runs: usize,
-    /// Run that the learn calls of a sample are taken from.
+    /// Run that the learn calls of a sample are taken from, or the option that says them.
     pub(crate) learns_of: String,
     /// Errors of each run predicted from the others: mean, in per cent.
     pub(crate) leave_one_out_percent: Option<f64>,
@@ -223,7 +223,7 @@ impl View for ForecastView {
             in_words(high)
         );
         text += &format!(
-            "by {}, with {} a document as in {}\n",
+            "by {}; {} in all, as many a document as {} tells\n",
             counted(self.runs, "run"),
             counted(self.learns.round() as u64, "learn call"),
             self.learns_of

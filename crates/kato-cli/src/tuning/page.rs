@@ -25,10 +25,10 @@ const COLUMNS: [Column; 6] = [
 pub(crate) fn page(tuning: &Tuning) -> String {
     let mut page = Page::new("Configurations compared");
     page.lead(&format!(
-        "{} over up to {} of text, quality on {} held out",
+        "{} over up to {} of text{}",
         counted(tuning.trials, "trial"),
         bytes(tuning.text_bytes as f64),
-        counted(tuning.held_out_documents, "document")
+        tuning.quality()
     ));
     if let Some(best) = tuning.ranking.first() {
         let facts = best.measured();

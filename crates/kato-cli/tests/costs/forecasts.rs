@@ -85,6 +85,13 @@ fn a_forecast_is_of_one_machine_and_one_kind_of_place() {
     let told = String::from_utf8(place.run("history", &words).stdout).unwrap();
     let expected = "left out: 4 runs of another machine, 4 runs into another kind of place, 4 runs with another number of workers\n";
     assert!(told.ends_with(expected), "{told}");
+    let learns =
+        "by 4 runs; 20,000 learn calls in all, as many a document as run_c5-7_w1_s1600 tells\n";
+    assert!(told.contains(learns), "{told}");
+    let words_with = [&words[..], &["--learns", "30"]].concat();
+    let told = String::from_utf8(place.run("history", &words_with).stdout).unwrap();
+    let learns = "30,000 learn calls in all, as many a document as --learns tells\n";
+    assert!(told.contains(learns), "{told}");
 
     record(&mut open("there.db"), &there, ("embedded", 1), 0.01);
     let words = ["forecast", "--levels", "5,7", "--documents", "1000"];

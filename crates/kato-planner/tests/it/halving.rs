@@ -185,6 +185,13 @@ fn those_that_went_on_stand_first_and_the_front_is_of_the_last_round() {
     assert_eq!(ranking.ranked[0].score, 1.0);
     assert!(ranking.ranked[0].is_on_front && ranking.ranked[1].is_on_front);
     assert!(!ranking.ranked[2].is_on_front);
+    // One that was stopped is measured by the best of its round, which went on.
+    assert_eq!(ranking.ranked[2].configuration, 0);
+    let expected = (1.0 / 3.0 * (6.5_f64 / 8.0).powi(2)).cbrt();
+    assert!(
+        (ranking.ranked[2].score - expected).abs() < 1e-12,
+        "{ranking:?}"
+    );
     assert_eq!(order.len(), 10);
 }
 
