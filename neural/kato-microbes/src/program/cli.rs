@@ -46,7 +46,7 @@ pub(crate) enum Command {
     Predict(PredictArguments),
     /// Says which sequences and branches a sample's prediction rests on
     Explain(ExplainArguments),
-    /// Measures
+    /// Measures trainings, or writes one down for another program
     #[command(subcommand)]
     Bench(BenchCommand),
 }
@@ -221,7 +221,7 @@ pub(crate) struct SynthArguments {
     /// How strongly `deep` and `single` act; 0 for not at all
     #[arg(long, value_name = "X", default_value_t = 1.0)]
     pub(crate) effect: f64,
-    /// Share of the samples in which a sequence is drawn from; those of `single` are in all
+    /// Share of the samples that a sequence may be in; those of `single` may be in all
     #[arg(long, value_name = "SHARE", default_value_t = 0.15)]
     pub(crate) prevalence: f64,
     /// Real sequences to draw from; without them, sequences evolve along a random tree
