@@ -29,7 +29,7 @@ macro_rules! forward {
     };
 }
 
-// `kato::store::conformance` has the tests that a store must pass.
+// `kato_store::conformance`, a feature of that crate, has the tests that a store must pass.
 impl PatternStore for ReportingStore {
     fn commit(&self, staged: Vec<StagedBatch>, checkpoint: Value) -> Result<()> {
         // Patterns and position are one: after a crash both are as the last commit left them.

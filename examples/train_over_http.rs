@@ -26,7 +26,7 @@ fn main() -> ExitCode {
 
 fn train(arguments: &Arguments, out: &mut Output) -> anyhow::Result<()> {
     let run: RunName = arguments.parse(1, "example")?;
-    // The position of the run lies beside the program; with it, the next call goes on.
+    // The position of the run lies in the current folder; with it, the next call goes on.
     let state = PathBuf::from(format!("{run}.kato-run.json"));
 
     let learner = HierarchicalConceptLearner::builder(kato::tokenizer::gpt2())

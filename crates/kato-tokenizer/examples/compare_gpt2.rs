@@ -1,6 +1,6 @@
 //! Compares the speed of GPT-2 as built in with that of the engine of `huggingface`, which reads
 //! the same tokenizer from its `tokenizer.json`: the best of five rounds each, by turns, over
-//! paragraphs of one text after the other. `cargo run --profile dist -p kato-tokenizer --features
+//! pieces of about a paragraph of one text after the other. `cargo run --profile dist -p kato-tokenizer --features
 //! huggingface --example compare_gpt2 -- tokenizer.json FILE...`
 
 use std::error::Error;

@@ -106,8 +106,8 @@ impl EmbeddingsBuilder {
 impl<E: Element> EmbeddingsBuilder<E> {
     /// Restricts reading to these words. Called again, it adds words.
     ///
-    /// The numbers of other words are counted but not parsed: if one of them is not a number, it
-    /// goes unnoticed.
+    /// The numbers of other words are mostly counted and not parsed: if one of them is not a number, it
+    /// may go unnoticed.
     #[must_use]
     pub fn with_vocabulary<W: AsRef<str>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
         let words = words.into_iter().map(|word| word.as_ref().into());

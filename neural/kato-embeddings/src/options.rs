@@ -9,8 +9,8 @@ use crate::element::Number;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Layout {
-    /// The first lines decide: two whole numbers and nothing else are a header, unless each line
-    /// behind them, of which 1,000 are looked at, is a word and one number, as they would be. The default.
+    /// The first lines decide: two whole numbers and nothing else are a header, unless the second is above 1 and each
+    /// line behind them, of which 1,000 are looked at, is a word and one number, as they would be. The default.
     #[default]
     Auto,
     /// No header, as GloVe writes.

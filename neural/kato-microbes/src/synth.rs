@@ -30,13 +30,13 @@ pub struct SynthOptions {
     pub offset: usize,
     /// Counts of a sample at least, and at most half as many again; 5,000 by default.
     pub depth: u64,
-    /// Share of the samples that hold a sequence; 0.15 by default.
+    /// Share of the samples that a sequence may be in; 0.15 by default. Those of `single` may be in all.
     pub prevalence: f64,
     /// Share of the tips in the clade of the deep signal, as near as the tree has one; 0.3 by default.
     pub clade_share: f64,
     /// Sequences of the signal of single sequences; 4 by default.
     pub n_single: usize,
-    /// How strongly both signals act, in logarithms of abundance a standard deviation; 1 by default.
+    /// How strongly `deep` and `single` act, in logarithms of abundance a standard deviation; 1 by default.
     pub effect: f64,
     /// Standard deviation of the noise in the metadata, where the signal's is 1; 0.2 by default.
     pub noise: f64,
@@ -172,7 +172,7 @@ impl SynthOptions {
 /// | column | what it moves |
 /// |---|---|
 /// | `deep` | the abundance of all sequences below one deep branch |
-/// | `single` | the abundance of a few sequences that lie anywhere in the tree, and that every sample holds |
+/// | `single` | the abundance of a few sequences that lie anywhere in the tree, and that every sample may hold |
 /// | `environment` | which sequences thrive: those whose place on an axis, inherited along the tree, is near |
 ///
 /// `deep_class` and `single_class` are `high` above 0 and `low` below.

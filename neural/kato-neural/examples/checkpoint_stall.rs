@@ -1,4 +1,4 @@
-//! Prints how long a checkpoint of a model of 7.9 million parameters stops its training.
+//! Prints how long a checkpoint of a model of 7.97 million parameters stops its training.
 //!
 //! `cargo run --release -p kato-neural --example checkpoint_stall`
 

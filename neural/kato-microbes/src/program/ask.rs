@@ -47,7 +47,7 @@ pub(crate) fn predict(arguments: &PredictArguments) -> Result<(), CommandFailure
     let answers = trained.predict(&microbes, arguments.passes.get());
     match trained.conformal() {
         Some(conformal) => tell(format_args!(
-            "intervals hold what is true {:.0} times of a hundred, for samples like those of the run",
+            "intervals hold what is true at least {:.0} times of a hundred on average, for samples like those of the run, read in one pass",
             (1.0 - conformal.miss) * 100.0
         )),
         None => tell("there are no intervals: they need an ended run and nine calibration samples"),

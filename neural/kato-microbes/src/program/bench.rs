@@ -219,9 +219,12 @@ fn train(
 
 /// Runs this program and returns what it prints as JSON.
 fn child(folder: &Path, arguments: &[&str]) -> Result<Value, CommandFailure> {
+    // As many as were asked for, which this process does not compute with.
+    let n_threads = rayon::current_num_threads().to_string();
     let output = Command::new(std::env::current_exe()?)
         .current_dir(folder)
         .args(arguments)
+        .args(["--threads", &n_threads])
         .stderr(Stdio::piped())
         .output()?;
     if !output.status.success() {

@@ -46,7 +46,7 @@ pub(crate) enum Command {
     Predict(PredictArguments),
     /// Says which sequences and branches a sample's prediction rests on
     Explain(ExplainArguments),
-    /// Measures
+    /// Measures trainings, or writes one down for another program
     #[command(subcommand)]
     Bench(BenchCommand),
 }
@@ -87,10 +87,10 @@ pub(crate) struct BenchItemsArguments {
 /// What is done where table and tree do not fit; it is refused otherwise.
 #[derive(Debug, Args)]
 pub(crate) struct MatchArguments {
-    /// Leaves out features that are no tips of the tree
+    /// Leaves features that are no tips of the tree out of what is computed over it
     #[arg(long)]
     pub(crate) prune: bool,
-    /// Leaves out samples that hold nothing
+    /// Leaves out samples that hold nothing of the tree
     #[arg(long)]
     pub(crate) without_empty: bool,
     /// Counts absent and negative lengths as zero
@@ -218,10 +218,10 @@ pub(crate) struct SynthArguments {
     /// Counts of a sample at least
     #[arg(long, value_name = "N", default_value_t = 5000)]
     pub(crate) depth: u64,
-    /// How strongly the signals act; 0 for none
+    /// How strongly `deep` and `single` act; 0 for not at all
     #[arg(long, value_name = "X", default_value_t = 1.0)]
     pub(crate) effect: f64,
-    /// Share of the samples that hold a sequence
+    /// Share of the samples that a sequence may be in; those of `single` may be in all
     #[arg(long, value_name = "SHARE", default_value_t = 0.15)]
     pub(crate) prevalence: f64,
     /// Real sequences to draw from; without them, sequences evolve along a random tree

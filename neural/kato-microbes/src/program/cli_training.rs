@@ -56,7 +56,7 @@ pub(crate) struct RunArguments {
     /// Runs the replicas as processes rather than threads; they share the threads of `--threads`
     #[arg(long, requires = "replicas")]
     pub(crate) processes: bool,
-    /// Divides weights, gradients and the optimiser's state among the replicas
+    /// Divides the weights of blocks, their gradients and the optimiser's state among the replicas
     #[arg(long, requires = "replicas")]
     pub(crate) sharded: bool,
     /// Tokens of sequences that each replica encodes at once at most, padding included; the rest waits

@@ -238,7 +238,7 @@ fn begin(
     ));
     if !run.work().seen.is_empty() {
         tell(format_args!(
-            "{} of them were learned from while pre-training: none of these is held back for calibration or test",
+            "{} of them were learned from or chosen by while pre-training: none of these is held back for calibration or test",
             run.work().seen.len()
         ));
     }

@@ -36,7 +36,7 @@ pub enum BatchTrialError {
         /// What it said.
         said: String,
     },
-    /// No size fits, or none was told to.
+    /// No size fits, the smallest included.
     #[error("no batch fits into {} MiB", limit >> 20)]
     None {
         /// The bytes that there are.
@@ -53,7 +53,8 @@ impl BatchTrialError {
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Start { source } => ErrorClass::of_io(source.kind()),
-            _ => ErrorClass::Usage,
+            Self::None { .. } => ErrorClass::NoRoom,
+            Self::Unknown | Self::Failed { .. } => ErrorClass::Usage,
         }
     }
 }

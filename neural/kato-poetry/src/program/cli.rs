@@ -38,7 +38,7 @@ pub(crate) enum Command {
     Walk(WalkArguments),
     /// Shows two runs side by side
     Compare(CompareArguments),
-    /// Measures how fast this machine is
+    /// Measures how fast this machine is, or writes a run's steps down for another program
     #[command(subcommand)]
     Bench(BenchCommand),
 }
