@@ -10,8 +10,8 @@ use crate::Pass;
 /// The trainer encodes each part without keeping anything, takes the loss of all codes and its
 /// gradient, and then encodes each part once more to go back through it. So the graph of one part
 /// alone is alive, pairs of rows count wherever they are computed, on another replica too, and the
-/// gradient is that of the whole. It costs one forward pass more. Where a step has one part, nothing
-/// is computed twice.
+/// gradient is that of the whole. It costs one forward pass more. Where a replica has one part of the step,
+/// it computes nothing twice.
 ///
 /// Source: Gao et al., "Scaling deep contrastive learning batch size under memory limited setup", 2021.
 pub trait Gather<M, B> {

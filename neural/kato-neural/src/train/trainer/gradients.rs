@@ -127,19 +127,22 @@ impl<T: Task> Trainer<T> {
             sum.go_back(&value);
             return Ok(());
         }
-        // Without gradients: Burn keeps what a graph holds until some way back, whoever dropped it, so
-        // that all parts would be there at once.
-        let still = model.clone().no_grad();
+        let mine: Vec<_> = self.mine(parts).collect();
         let blocks = self.shards.as_ref().map(|shards| &shards.blocks);
-        Self::divide(&self.task, &still, blocks);
-        let mut codes = Vec::new();
-        for part in self.mine(parts) {
-            let encoded = encode(&still, part)?
-                .codes
-                .into_data()
-                .iter::<f32>()
-                .collect::<Vec<_>>();
-            codes.extend(encoded);
+        let (mut codes, mut kept) = (Vec::new(), None);
+        if let [part] = mine[..] {
+            // Its graph waits for the gradient of its codes: nothing of this replica is computed twice.
+            let encoded = encode(model, part)?;
+            codes = numbers(encoded.codes.clone());
+            kept = Some(encoded);
+        } else {
+            // Without gradients: Burn keeps what a graph holds until some way back, whoever dropped it, so
+            // that all parts would be there at once.
+            let still = model.clone().no_grad();
+            Self::divide(&self.task, &still, blocks);
+            for part in &mine {
+                codes.extend(numbers(encode(&still, part)?.codes));
+            }
         }
         self.through_blocks()?;
         // Every replica judges all codes.
@@ -147,8 +150,8 @@ impl<T: Task> Trainer<T> {
         let upstream = self.judge_codes(gather, group, codes, share, sum)?;
         self.through_blocks()?;
         blocks.inspect(|blocks| blocks.repeats(false));
-        for part in self.mine(parts) {
-            let encoded = encode(model, part)?;
+        for part in mine {
+            let encoded = kept.take().map_or_else(|| encode(model, part), Ok)?;
             let n_rows = encoded.codes.dims()[0];
             let upstream = upstream.clone().narrow(0, part.first_row as usize, n_rows);
             // Scaled already, as the loss was that the gradient comes from.
@@ -225,6 +228,10 @@ impl<T: Task> Trainer<T> {
             device.autodiff()
         }
     }
+}
+
+fn numbers(codes: Tensor<2>) -> Vec<f32> {
+    codes.into_data().iter::<f32>().collect()
 }
 
 /// The gradient of codes as a constant; zero where the loss does not look at them.
