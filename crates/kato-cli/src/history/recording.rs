@@ -66,6 +66,8 @@ impl Recorder {
             .filter(|run| run.settings.other.get("configuration") == Some(&facts.configuration))
             .filter(|run| run.settings.backend.as_deref() == Some(facts.backend))
             .filter(|run| run.settings.memory_bytes == Some(facts.memory_bytes))
+            // Workers that are not known are any.
+            .filter(|run| facts.workers.is_none() || run.settings.workers == facts.workers)
             .collect();
         let by_size = |of: &dyn Fn(&Outcome) -> Option<f64>| {
             let points = alike.iter().filter_map(|run| {

@@ -102,3 +102,34 @@ fn a_forecast_is_of_one_machine_and_one_kind_of_place() {
         "{told}"
     );
 }
+
+#[test]
+fn earlier_runs_with_as_many_workers_foretell_a_run() {
+    let place = Place::new(160);
+    let corpus = place.read("corpus.jsonl");
+    let lines: Vec<&str> = corpus.lines().collect();
+    let train = |documents: usize, workers: &str| {
+        let file = format!("{documents}.jsonl");
+        std::fs::write(place.path().join(&file), lines[..documents].join("\n")).unwrap();
+        let kb = format!("{documents}-{workers}");
+        let words = [
+            file.as_str(),
+            "--kb",
+            &kb,
+            "--workers",
+            workers,
+            "--history",
+            "runs.db",
+            "--quiet",
+            "--json",
+        ];
+        place.json_of("train", &words)["forecast"]["made_by"].clone()
+    };
+    for documents in [20, 40, 80] {
+        assert_eq!(train(documents, "1"), json!(null));
+    }
+    // Those with one worker say nothing of two.
+    assert_eq!(train(160, "2"), json!(null));
+    assert_eq!(train(160, "1"), json!("history"));
+    assert_eq!(train(160, "auto"), json!("history"));
+}
