@@ -21,10 +21,10 @@ use crate::writable::refuse_file;
 /// Saves what is whole of a damaged knowledge base: every segment of which each byte is right, with its
 /// patterns and their counts, into a new knowledge base.
 ///
-/// The damaged one stays as it is. Nothing is counted twice: where no manifest tells whether a segment is
-/// a merge of others, it is left out, and listed. Where a part is missing, the new knowledge base can be
-/// asked, and `kato train --resume` refuses it: no position in the corpus belongs to it. Symbols may
-/// name patterns that are lost.
+/// The damaged one stays as it is. Nothing is counted twice: where one segment may be a merge of another
+/// and no manifest tells, one of the two is left out, and listed. Where a part is missing, the new
+/// knowledge base can be asked, and `kato train --resume` refuses it: no position in the corpus belongs
+/// to it. Symbols may name patterns that are lost.
 ///
 /// With --json one object on standard output: kb, out, complete, commit (null where no manifest of it is
 /// whole), saved (segments, patterns, learns), lost (file, reason, and held: segments, patterns and
@@ -139,7 +139,7 @@ impl View for Salvaged {
         }
         for file in &self.left_out {
             text += &format!(
-                "left out {file}: no manifest tells whether it is a merge of others, which would count twice\n"
+                "left out {file}: it or another segment may be a merge of the other, and patterns would count twice\n"
             );
         }
         text += match (self.complete, self.commit) {

@@ -80,8 +80,8 @@ use crate::{notice, program};
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = SOURCE_HELP)]
 pub(crate) struct Args {
-    /// What to learn from; see below. Default: this repository's README and docs; with --resume the
-    /// files of the run.
+    /// What to learn from; see below. Default: this repository's README and docs; with --resume
+    /// or --reteach the files of the run.
     #[arg(value_name = "SOURCE")]
     sources: Vec<PathBuf>,
     #[command(flatten)]

@@ -40,8 +40,8 @@ pub struct SalvageReport {
     /// Segments that were saved though no whole manifest names them: they may hold lessons that were
     /// never committed, and whether others are missing cannot be told.
     pub unnamed: Vec<PathBuf>,
-    /// Segments that are whole and were left out: no manifest tells whether they are merges of others,
-    /// and their patterns would count twice then.
+    /// Segments that are whole and were left out: no manifest tells whether they or others are merges of
+    /// each other, and their patterns would count twice then.
     pub left_out: Vec<PathBuf>,
 }
 
