@@ -188,7 +188,8 @@ pub(crate) struct Args {
     /// reaches the server may read all that was learned, teach, and clear nodes.
     #[arg(long, conflicts_with_all = ["allow_origin", "allow_host"])]
     allow_all_origins: bool,
-    /// Threads for the short requests of one node. Default: twice the cores, 4 at least.
+    /// Threads for the short requests of one node, 2 at least; auto is one per core. Default: twice
+    /// the cores, 4 at least.
     #[arg(long, value_name = "N|auto", value_parser = machine::parse_threads)]
     workers: Option<NonZeroUsize>,
     /// Seconds that a thread works for one prediction; then it is ended and answered with status
