@@ -58,13 +58,13 @@ const WORK_ENDS: Duration = Duration::from_secs(3);
 /// sealed and published likewise. Generations stay as they are, and are named by number, digest or
 /// tag.
 ///
-/// With --json every answer is one JSON object on standard output. plan: plan (its digest), tasks, ranges,
-/// levels, cut; extend: the same, and generation. learn, publish, tag: done, now or before, and the
-/// marker; merge: merges, and seal: segments, lists of such; publish also index, where one was written.
-/// status: tasks_done, tasks_open, tasks_failed, merges, merges_done, ranges_sealed, task_bytes,
-/// merged_bytes, sealed_bytes, tokens, tokens_per_worker_second, worker_seconds_left, failures and
-/// generations. diff: patterns and learn calls of each level. gc: objects and bytes. forecast: text_bytes
-/// and rows, one for each number of machines.
+/// With --json every answer is one JSON object on standard output. plan, extend: done (now or before),
+/// generation, plan (its digest), tasks, ranges, levels and cut. learn, publish, tag: done and marker;
+/// merge: merges, and seal: segments, lists of such; publish also index, where one was written. status:
+/// generation, generations, plan, tasks, tasks_done, tasks_open, tasks_failed, failures, merges,
+/// merges_done, ranges, ranges_sealed, documents, tokens, task_bytes, merged_bytes, sealed_bytes,
+/// tokens_per_worker_second, worker_seconds_left and published. diff: left, right and levels. gc: objects
+/// and bytes. forecast: text_bytes and rows, one for each number of machines.
 ///
 /// What has to wait for tasks, merges or seals ends with exit code 4; where some of them have
 /// failed, with 1.

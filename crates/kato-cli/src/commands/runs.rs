@@ -27,7 +27,7 @@ use crate::writable::check_file;
 /// is its name, its id or the beginning of one, or its directory. Reading works also while a run is
 /// trained, and shows its last commit; a change needs the run for itself, as an export from a
 /// MongoDB does, and is done as a whole or not at all, also when this program is killed. A deletion
-/// in a MongoDB that was killed is finished by deleting again.
+/// in a MongoDB, or of a run on a server, that was killed is finished by deleting again.
 ///
 /// With --json every answer is one JSON object on standard output. list, discover: runs, an array
 /// of runs. show, record, rename, clone, import: a run, with manifest (its run.json), location,

@@ -158,7 +158,7 @@ const STOPPING: &str = "stopping: committing what was learned";
 
 /// The last word of a run that was stopped.
 const STOPPED: &str =
-    "interrupted; everything learned is safe. Go on with the same command and --resume.";
+    "interrupted; everything committed is safe. Go on with the same command and --resume.";
 
 /// The last word where the run may have been made or not.
 const BEGINNING: &str = "interrupted while the run began: give the same command again, with --resume if it asks for that";

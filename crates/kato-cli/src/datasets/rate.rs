@@ -1,5 +1,5 @@
-//! The number of documents that this machine learns in a second: as the user says, or measured in a
-//! second at most.
+//! The number of documents that this machine learns in a second: as the user says, or measured in
+//! about a second.
 
 use std::io::Cursor;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::numbers::counted;
 
-/// Time that is measured for; less where the text ends before.
+/// Time that is measured for, and until what was begun then is learned; less where the text ends before.
 const MEASURED: Duration = Duration::from_secs(1);
 /// Synthetic text that is made for it: more than is learned in that time on slow machines.
 const TEXT_BYTES: u64 = 16 << 20;

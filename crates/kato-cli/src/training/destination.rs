@@ -91,8 +91,8 @@ pub(crate) struct DestinationArgs {
     /// such a run ends when an answer is lost.
     #[arg(long, alias = "onto-taught")]
     allow_existing_patterns: bool,
-    /// For kato: seconds between the regular comparisons of a stock server's nodes with what they
-    /// were taught.
+    /// For kato: seconds, at least, between the regular comparisons of a stock server's nodes with
+    /// what they were taught.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     check_interval: Duration,
     /// For kato: compare every pattern of a stock server at the end, by one request each, instead

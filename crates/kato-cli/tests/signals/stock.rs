@@ -73,7 +73,7 @@ fn requests_without_an_end_are_given_up_and_found_again() {
     assert!(told.starts_with("stopping: "), "{told}");
     // In an orderly way, and not by the clock.
     assert!(
-        told.contains("interrupted; everything learned is safe"),
+        told.contains("interrupted; everything committed is safe"),
         "{told}"
     );
     server.restart_with(StockOptions::quick().data(&data));

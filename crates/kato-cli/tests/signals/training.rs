@@ -72,7 +72,7 @@ fn a_run_that_waits_for_input_commits_what_it_was_given() {
     let told = stderr(&output);
     assert_eq!(output.status.code(), Some(INTERRUPTED), "{told}");
     assert!(told.starts_with("stopping: "), "{told}");
-    assert!(told.contains("everything learned is safe"), "{told}");
+    assert!(told.contains("everything committed is safe"), "{told}");
     let committed = place.committed("kb").unwrap();
     assert_eq!(
         counters(&output)["samples_processed"].as_u64(),
