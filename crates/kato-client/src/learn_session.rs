@@ -268,7 +268,7 @@ impl KatoClient {
     ///
     /// # Errors
     ///
-    /// When the server does not answer.
+    /// When the server does not answer, or does not end the session.
     pub async fn fence(&self, session_id: &str) -> Result<(), ClientError> {
         // A read that takes the lock of the session, as observing and learning do.
         let path = ["sessions", session_id, "predictions"];
@@ -292,8 +292,8 @@ impl KatoClient {
         }
     }
 
-    /// Returns whether the node knows no symbol, so that nothing was ever learned there; `None` if
-    /// the server cannot tell (2025-10).
+    /// Returns whether the node knows no symbol, as one that has learned nothing; `None` if the server
+    /// cannot tell (2025-10).
     ///
     /// # Errors
     ///

@@ -63,8 +63,8 @@ impl SessionOptions {
         self
     }
 
-    /// Sets any setting by its name on the wire. Numbers that the server's generation does not take are refused
-    /// before a session is made; of other values the server decides.
+    /// Sets any setting by its name on the wire. Numbers that the server's generation does not take, and a filter
+    /// that it no longer has, are refused before a session is made; of other values the server decides.
     pub fn with_setting(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.config.insert(key.into(), value.into());
         self
@@ -92,7 +92,9 @@ impl SessionOptions {
         self.with_setting("max_predictions", n)
     }
 
-    /// Sets the number of emotive maps that a pattern keeps, from 1 to 100.
+    /// Sets KATO's `persistence`, from 1 to 100. Servers from 3.10 on take it and go by their own; on one of
+    /// generation 2025-10 it is the number of emotive maps that a pattern keeps, if this session is the first
+    /// to use the node.
     pub fn with_persistence(self, n: u64) -> Self {
         self.with_setting("persistence", n)
     }
@@ -131,8 +133,8 @@ impl SessionOptions {
     }
 
     /// Extends the session every so often by a background task, so that it outlives pauses longer
-    /// than its TTL. Not needed for correctness: a session that expired is restored. Should be well
-    /// below the TTL.
+    /// than its TTL, from the first call on that observes, learns, clears or changes settings. Not needed
+    /// for correctness: a session that expired is restored. Should be well below the TTL.
     pub const fn with_keep_alive(mut self, every: Duration) -> Self {
         self.keep_alive = Some(every);
         self
