@@ -112,6 +112,13 @@ impl Lesson {
                 limits.observation_strings,
             )?;
         }
+        for (_, elements) in &self.vectors {
+            check_limit(
+                "elements of an observation's vectors",
+                elements.len(),
+                limits.vector_elements,
+            )?;
+        }
         for emotives in &self.emotives {
             check_limit(
                 "emotives of an observation",

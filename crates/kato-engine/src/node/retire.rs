@@ -46,11 +46,11 @@ pub struct PurgeOutcome {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum PurgeStatus {
-    /// No name was chosen.
+    /// There was nothing to remove.
     NothingToPurge,
-    /// Some were left alone.
+    /// Some were left alone, or all.
     Partial,
-    /// All that were chosen are gone.
+    /// All that were chosen are gone, and one at least was there before.
     Completed,
 }
 
@@ -121,9 +121,9 @@ impl PurgeOutcome {
 const NOT_RETIRED: &str = "not retired";
 
 impl Node {
-    /// Retires patterns, for all sessions: from now on no prediction shows or counts them, and learning
-    /// one is [refused](EngineError::Retired). All else that is known of them stays. A name need not be
-    /// that of a pattern, which is then never learned.
+    /// Retires patterns, for all sessions: from now on no prediction shows them, and learning one is
+    /// [refused](EngineError::Retired). What is known of them stays, their counts among it. A name need
+    /// not be that of a pattern.
     ///
     /// Durable at once where there is a store, beside its last commit: what was learned and not
     /// committed stays so. Whoever replays a journal should therefore commit first, since a lesson of
