@@ -43,7 +43,7 @@ pub enum TrainingEvent {
     },
     /// A stop was asked for; the run commits and ends.
     Stopping,
-    /// All documents are learned; distinct patterns are being counted for the report.
+    /// The last commit is done; distinct patterns are being counted for the report.
     Counting,
 }
 

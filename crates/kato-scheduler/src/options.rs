@@ -50,7 +50,8 @@ pub struct TrainingOptions {
     /// Longest time after a stop for which work that was handed out is waited for. What is not done
     /// by then is not committed, and is done again when the run is resumed. Default 2 s.
     pub stop_grace: Duration,
-    /// Shortest time between progress events. Default 100 ms.
+    /// Shortest time between progress events, but for the last, which comes when the documents are done.
+    /// Default 100 ms.
     pub progress_interval: Duration,
     /// An observer of what the threads of the run are doing, by the stages in
     /// [`STAGES`](crate::stages::STAGES). Default: off.
