@@ -42,7 +42,8 @@ pub(crate) const EXTENT_BYTES: u64 = 8 << 20;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Format {
-    /// Plain UTF-8 text, cut into documents by [`TextUnit`].
+    /// Plain text, in UTF-8 or with the byte order mark of UTF-16, cut into documents by
+    /// [`TextUnit`].
     Text,
     /// One JSON object per line.
     JsonLines,

@@ -107,12 +107,12 @@ impl Order {
     }
 }
 
-/// One of several equal parts of a corpus, for machines that share it.
+/// One of several parts of a corpus, for machines that share it.
 ///
 /// Together, the shards of one order hold every record exactly once; of a mixture that
 /// [stops](crate::WhenExhausted::Stop) each ends by itself. In shuffled order a shard
-/// takes every n-th window, in sequential order every n-th block of a file (see [`Order`]): no
-/// machine reads what belongs to another. Where there would be fewer blocks than shards, files of lines
+/// takes every n-th window, in sequential order every n-th block of a file (see [`Order`]), and reads
+/// no others. Where there would be fewer blocks than shards, files of lines
 /// and sources of one's own are cut into smaller ones, eight for each shard; with what cannot be cut among
 /// them, such as a stream or a compressed file, every shard reads all and takes every n-th record. One that
 /// is left without a record is an [error](crate::LoadError::EmptyShard) unless it is
