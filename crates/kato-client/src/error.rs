@@ -80,7 +80,7 @@ pub enum ClientError {
         details: Vec<ValidationDetail>,
     },
     /// The server does not learn a pattern any more, because somebody has retired it (6.x). Of a sequence
-    /// that learns several times, what it learned before stays; otherwise nothing was learned.
+    /// that learns several times, what it learned before stays; of any other request nothing was learned.
     #[error(
         "{method} {path}: the server has retired {}: un-retire it there, or leave out what holds it",
         pattern.as_ref().map_or_else(|| "the pattern".to_owned(), |name| format!("pattern {name}"))

@@ -81,7 +81,8 @@ impl Lesson {
         (self.n_symbols() >= MIN_SYMBOLS).then(|| PatternName::of_events(&self.events))
     }
 
-    /// Checks the limits and numbers that observations of the same content would be checked for.
+    /// Checks the limits and numbers that observations of the same content would be checked for;
+    /// vectors one by one, as a lesson does not say which were observed together.
     ///
     /// # Errors
     ///
