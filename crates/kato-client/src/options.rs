@@ -104,7 +104,7 @@ impl SessionOptions {
         self.with_setting("process_predictions", on)
     }
 
-    /// Sets whether symbols match as a whole (3.10) or character by character.
+    /// Sets whether symbols match as a whole, the default, or character by character (3.10).
     pub fn with_token_matching(self, on: bool) -> Self {
         self.with_setting("use_token_matching", on)
     }
