@@ -10,8 +10,9 @@ pub const DEFAULT_WINDOW_BYTES: u64 = 64 << 20;
 
 /// In which order the records of a corpus are read.
 ///
-/// The order is a pure function of the files, of these settings and of the epoch. Neither the
-/// number of threads nor sizes of batches nor interruptions have a part in it.
+/// The order is a pure function of the files, of how they are cut into records, of these settings and
+/// of the number of shards. Neither the number of threads nor sizes of batches nor interruptions have a
+/// part in it.
 ///
 /// **Shuffled** order has two stages:
 ///
