@@ -39,7 +39,8 @@ pub enum Strategy {
 }
 
 /// Settings of a generation. Equal settings, prompt and knowledge give equal text, on every
-/// platform.
+/// platform; where the [metric](Self::rank) is an entropy or tf-idf, which have the system's
+/// logarithms, on one platform.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct GenerationOptions {
