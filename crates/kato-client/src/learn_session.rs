@@ -79,9 +79,9 @@ impl LearnSession {
     /// Returns how many of the items, from the first on, one request teaches: at least one, if
     /// there are any, and at most `most`.
     ///
-    /// On a server of generation 3.10 neighbours of exactly the chunk size, one symbol an event,
-    /// without emotives or metadata, go together, and a shorter one may end them. All others, and
-    /// all on a server of the 2025-10 generation, go alone.
+    /// On a server of generation 3.10 or later neighbours of exactly the chunk size, one symbol an
+    /// event, without emotives or metadata, go together, and a shorter one may end them. All others,
+    /// and all on a server of the 2025-10 generation, go alone.
     #[must_use]
     pub fn request_len(&self, items: &[BatchItem], most: usize) -> usize {
         // At least one, so that a caller's loop makes progress, and 0 only for no items.

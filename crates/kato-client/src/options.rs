@@ -125,8 +125,8 @@ impl SessionOptions {
         self
     }
 
-    /// Sets the time that the session lives without a write, in whole seconds; the server's default
-    /// (an hour) if not set.
+    /// Sets the time that the session lives without a write, in whole seconds. Not set, it is the
+    /// server's, which is an hour unless the server was told otherwise.
     pub const fn with_ttl(mut self, ttl: Duration) -> Self {
         self.ttl = Some(ttl);
         self

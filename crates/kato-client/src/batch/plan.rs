@@ -17,7 +17,7 @@ pub enum BatchMode {
         max_bytes: usize,
     },
     /// By long sequences on a session that learns whenever `chunk_size` events are complete
-    /// (generation 3.10).
+    /// (generation 3.10 or later).
     Runs {
         /// Events of a chunk.
         chunk_size: usize,

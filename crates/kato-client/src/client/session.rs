@@ -46,8 +46,8 @@ impl KatoClient {
 
     /// Observes several observations in one request, in order, and learns as `sequence` says.
     ///
-    /// A server of generation 3.10 carries the sequence out and keeps its effect on the session all
-    /// or nothing; patterns that it has learned before a failure stay.
+    /// A server of generation 3.10 or later carries the sequence out and keeps its effect on the
+    /// session all or nothing; patterns that it has learned before a failure stay.
     ///
     /// # Errors
     ///
