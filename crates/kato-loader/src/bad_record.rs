@@ -102,12 +102,12 @@ pub enum BadReason {
         /// Byte of the line at which it stopped, from 1.
         column: u64,
     },
-    /// The field is absent or null or, where it is to be the id, empty.
+    /// The field is absent or null.
     MissingField {
         /// Name of the field.
         field: String,
     },
-    /// The field holds something else than text.
+    /// The field holds something else than text or, where it is to be the id, nothing.
     NotText {
         /// Name of the field.
         field: String,
