@@ -17,7 +17,7 @@ pub enum TrainingEvent {
         /// Documents of the corpus that are safe.
         documents: u64,
     },
-    /// A worker panicked; another takes its place and its documents.
+    /// A worker panicked; another takes its place and its documents, without one that has failed for good.
     WorkerDied {
         /// Number of the worker, from 0.
         worker: usize,
