@@ -251,7 +251,8 @@ impl StreamingDatasetLoaderBuilder {
     /// Sets the field or column, of text or integers, that names the documents. Default: none, and
     /// documents are named `path#record`.
     ///
-    /// Plain text has no fields and keeps those names. A record without the field is bad.
+    /// Plain text has no fields and keeps those names. A record without the field, or with nothing in it, is
+    /// bad.
     #[must_use]
     pub fn with_id_field(mut self, field: impl Into<String>) -> Self {
         self.selection.id_field = Some(field.into());
