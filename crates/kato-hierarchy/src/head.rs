@@ -296,8 +296,8 @@ impl TextHead {
     /// # Errors
     ///
     /// [`HierarchyError::Tokenize`], [`HierarchyError::UnknownToken`]; [`HierarchyError::Engine`] when
-    /// KATO's predictions are asked and the node cannot be read; [`HierarchyError::Head`] when counts on the disk are damaged and cannot be
-    /// made anew.
+    /// KATO's predictions are asked and the node cannot be read; [`HierarchyError::Head`] when counts
+    /// on the disk are damaged and cannot be made anew.
     pub fn next<'a>(
         &self,
         prompt: impl Into<Prompt<'a>>,
