@@ -25,7 +25,7 @@ pub struct LearnReport {
     pub names: Vec<Option<PatternName>>,
     /// Number of patterns that were new to the node; `None` if the server does not tell.
     pub new_patterns: Option<u64>,
-    /// The requests that were made.
+    /// The requests that the client made meanwhile.
     pub calls: Calls,
 }
 

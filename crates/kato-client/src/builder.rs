@@ -135,11 +135,10 @@ impl KatoClientBuilder {
         self
     }
 
-    /// Sets how long a stock server must have been quiet before it is taken to be done with a
-    /// request that had no answer: it is watched until nothing of the request has shown for this
-    /// long. Default: 5 s.
+    /// Sets how long a stock server may go on with a request that had no answer: so long the request's
+    /// session is watched, and as long is waited once the session is deleted. Default: 5 s.
     ///
-    /// Keep it well above the longest time that the server takes for one learn, and above the
+    /// Keep it well above the longest time that the server takes for one request, and above the
     /// 200 ms after which it shows a new pattern at the latest.
     pub const fn with_settle(mut self, time: Duration) -> Self {
         self.settle = time;

@@ -26,9 +26,9 @@ pub enum CallKind {
     Stm,
     /// Reading predictions.
     Predictions,
-    /// Asking the node: patterns, symbols, percepts.
+    /// Asking about the patterns, symbols and percepts of the node, or changing them.
     Node,
-    /// Asking the server about itself.
+    /// Asking the server about itself, its cache and the records of runs, or changing those.
     Monitoring,
 }
 
@@ -71,9 +71,10 @@ const KINDS: [CallKind; 10] = [
 pub struct Calls {
     /// Number of all requests, repeated ones included.
     pub requests: u64,
-    /// Number of requests that repeated another.
+    /// Number of requests that repeated another; one that is sent anew only because its session was
+    /// lost is none of them.
     pub retries: u64,
-    /// Number of sessions that were made anew and restored.
+    /// Number of attempts to make a session anew in place of one that was lost or left.
     pub recoveries: u64,
     /// Number of requests by kind; kinds without any are left out.
     pub by_kind: BTreeMap<CallKind, u64>,

@@ -35,8 +35,8 @@ use crate::{ClientError, KatoGeneration, SessionOptions};
 /// short-term memory that it had. A request without an answer is repeated only where that is
 /// harmless, or after the server has shown, as far as it can, that it did not act; where nobody can tell,
 /// [`ClientError::OutcomeUnknown`] says so and the session accepts no more work until
-/// [`start_over`](Self::start_over). A call that observes, learns, clears or changes settings is
-/// carried out to its end, also if it is dropped before it is done.
+/// [`start_over`](Self::start_over). A call that observes, learns, clears or changes the
+/// session's settings is carried out to its end, also if it is dropped once it has sent that.
 ///
 /// All calls need a Tokio runtime with time and I/O enabled.
 ///
@@ -188,12 +188,12 @@ impl KatoClient {
         }
     }
 
-    /// Deletes the session, waiting at most a few seconds: a session whose deletion does not reach
-    /// the server expires there.
+    /// Deletes the session, after calls that were dropped and are still carried out. Waits a few
+    /// seconds at most for the answer: a session whose deletion does not reach the server expires there.
     ///
     /// # Errors
     ///
-    /// [`ClientError::OutcomeUnknown`] if an operation was left in doubt. The session is gone all
+    /// [`ClientError::OutcomeUnknown`] if an operation was left in doubt. The session is deleted all
     /// the same.
     pub async fn close(self) -> Result<(), ClientError> {
         self.stop_keep_alive();

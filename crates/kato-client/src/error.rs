@@ -62,7 +62,8 @@ pub enum ClientError {
         method: &'static str,
         /// Its path.
         path: String,
-        /// The part of the server's text that says something, at most 300 characters.
+        /// The part of the server's text that says something, at most 300 characters, with `…` behind them
+        /// where it was cut.
         detail: String,
     },
     /// The server does not accept the request's arguments: status 422, or 400 with what is wrong with
@@ -79,7 +80,7 @@ pub enum ClientError {
         details: Vec<ValidationDetail>,
     },
     /// The server does not learn a pattern any more, because somebody has retired it (6.x). Of a sequence
-    /// that learns several times, what it learned before stays; otherwise nothing was learned.
+    /// that learns several times, what it learned before stays; of any other request nothing was learned.
     #[error(
         "{method} {path}: the server has retired {}: un-retire it there, or leave out what holds it",
         pattern.as_ref().map_or_else(|| "the pattern".to_owned(), |name| format!("pattern {name}"))
@@ -95,7 +96,7 @@ pub enum ClientError {
         is_sequence: bool,
     },
     /// The session is unknown or has expired, again and again: the server may lose sessions, or the
-    /// TTL is too short.
+    /// TTL is too short. A [`LearnSession`](crate::LearnSession) says so at once.
     #[error(
         "find session {session_id:?}: the server forgot it again after recovery; raise the session TTL"
     )]
@@ -138,7 +139,7 @@ pub enum ClientError {
     },
     /// Nobody can tell whether the request acted. Look at the node's pattern if the operation could
     /// learn, then go on with [`start_over`](crate::KatoClient::start_over); until then this
-    /// session accepts no work.
+    /// session accepts no work. Of [`learn_all`](crate::KatoClient::learn_all) it concerns that call alone.
     #[error(
         "learn what became of {what}: it may have acted or not; check the node, then call start_over"
     )]
@@ -175,7 +176,8 @@ pub enum ClientError {
         /// The server's generation.
         generation: KatoGeneration,
     },
-    /// A blocking call inside an async context would stop its thread. Use the async client there.
+    /// A blocking call was made on a thread of a Tokio runtime, one of `spawn_blocking` included. Use the
+    /// async client there.
     #[error("make a blocking call inside an async context: use the async client")]
     BlockingInAsync,
     /// The async runtime ended while the request was under way.

@@ -79,9 +79,9 @@ impl LearnSession {
     /// Returns how many of the items, from the first on, one request teaches: at least one, if
     /// there are any, and at most `most`.
     ///
-    /// On a server of generation 3.10 neighbours of exactly the chunk size, one symbol an event,
-    /// without emotives or metadata, go together, and a shorter one may end them. All others, and
-    /// all on a server of the 2025-10 generation, go alone.
+    /// On a server of generation 3.10 or later neighbours of exactly the chunk size, one symbol an
+    /// event, without emotives or metadata, go together, and a shorter one may end them. All others,
+    /// and all on a server of the 2025-10 generation, go alone.
     #[must_use]
     pub fn request_len(&self, items: &[BatchItem], most: usize) -> usize {
         // At least one, so that a caller's loop makes progress, and 0 only for no items.
@@ -268,7 +268,7 @@ impl KatoClient {
     ///
     /// # Errors
     ///
-    /// When the server does not answer.
+    /// When the server does not answer, or does not end the session.
     pub async fn fence(&self, session_id: &str) -> Result<(), ClientError> {
         // A read that takes the lock of the session, as observing and learning do.
         let path = ["sessions", session_id, "predictions"];
@@ -292,8 +292,8 @@ impl KatoClient {
         }
     }
 
-    /// Returns whether the node knows no symbol, so that nothing was ever learned there; `None` if
-    /// the server cannot tell (2025-10).
+    /// Returns whether the node knows no symbol, as one that has learned nothing; `None` if the server
+    /// cannot tell (2025-10).
     ///
     /// # Errors
     ///

@@ -12,6 +12,9 @@
 //! * [`ClientError`] says what to do next; [`ClientError::OutcomeUnknown`] names the one operation
 //!   in doubt.
 //!
+//! Where a description says (3.10) or (6.x), it is about servers of that generation of KATO and of
+//! later ones.
+//!
 //! [`BatchPlan`]: batch::BatchPlan
 
 mod address;

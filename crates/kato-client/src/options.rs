@@ -63,8 +63,8 @@ impl SessionOptions {
         self
     }
 
-    /// Sets any setting by its name on the wire. Numbers that the server's generation does not take are refused
-    /// before a session is made; of other values the server decides.
+    /// Sets any setting by its name on the wire. Numbers that the server's generation does not take, and a filter
+    /// that it no longer has, are refused before a session is made; of other values the server decides.
     pub fn with_setting(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.config.insert(key.into(), value.into());
         self
@@ -92,7 +92,9 @@ impl SessionOptions {
         self.with_setting("max_predictions", n)
     }
 
-    /// Sets the number of emotive maps that a pattern keeps, from 1 to 100.
+    /// Sets KATO's `persistence`, from 1 to 100. Servers from 3.10 on take it and go by their own; on one of
+    /// generation 2025-10 it is the number of emotive maps that a pattern keeps, if this session is the first
+    /// to use the node.
     pub fn with_persistence(self, n: u64) -> Self {
         self.with_setting("persistence", n)
     }
@@ -102,7 +104,7 @@ impl SessionOptions {
         self.with_setting("process_predictions", on)
     }
 
-    /// Sets whether symbols match as a whole (3.10) or character by character.
+    /// Sets whether symbols match as a whole, the default, or character by character (3.10).
     pub fn with_token_matching(self, on: bool) -> Self {
         self.with_setting("use_token_matching", on)
     }
@@ -123,16 +125,16 @@ impl SessionOptions {
         self
     }
 
-    /// Sets the time that the session lives without a write, in whole seconds; the server's default
-    /// (an hour) if not set.
+    /// Sets the time that the session lives without a write, in whole seconds. Not set, it is the
+    /// server's, which is an hour unless the server was told otherwise.
     pub const fn with_ttl(mut self, ttl: Duration) -> Self {
         self.ttl = Some(ttl);
         self
     }
 
     /// Extends the session every so often by a background task, so that it outlives pauses longer
-    /// than its TTL. Not needed for correctness: a session that expired is restored. Should be well
-    /// below the TTL.
+    /// than its TTL, from the first call on that observes, learns, clears or changes settings. Not needed
+    /// for correctness: a session that expired is restored. Should be well below the TTL.
     pub const fn with_keep_alive(mut self, every: Duration) -> Self {
         self.keep_alive = Some(every);
         self

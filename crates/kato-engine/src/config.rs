@@ -67,7 +67,7 @@ const VECTOR_SEARCH_LIMIT: u64 = 3;
 /// generation answers, [`settings`](Self::settings) returns. In process, create it with
 /// [`builder`](Self::builder), which checks every value; from JSON, with
 /// [`at_creation`](Self::at_creation) and [`update`](Self::update), which check what KATO checks.
-/// No value does harm: those out of range make every or no pattern a candidate.
+/// A value out of range makes no call fail.
 ///
 /// ```
 /// use kato_engine::SessionConfig;
@@ -137,7 +137,8 @@ pub struct SessionConfig {
     /// The emotive whose affinities weigh the symbols; unset by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub affinity_emotive: Option<String>,
-    /// Names of the stages that narrow the candidates; names that are no stage's are skipped.
+    /// Names of the stages that narrow the candidates; names that are no stage's are skipped. Names
+    /// without `length`, `jaccard` or `minhash` among them leave no candidate.
     pub filter_pipeline: Vec<String>,
     /// Least pattern length as a share of the state's. Default 0.5.
     pub length_min_ratio: f64,

@@ -25,10 +25,10 @@ use crate::{EngineError, EngineOptions, Node};
 ///
 /// # Memory and time
 ///
-/// Everything that predictions need is in memory: see
-/// [`PatternIndex`](kato_prediction::PatternIndex) for the patterns. Until the next commit a
-/// learned pattern takes some 50 to 100 bytes more, and over an index its text as well. Opening reads
-/// the whole store once, unless there are [indexes](Self::open_indexed).
+/// Everything that predictions need is in memory, but for what lies in
+/// [indexes on the disk](Self::open_indexed): see [`PatternIndex`](kato_prediction::PatternIndex) for
+/// the patterns. Until the next commit a learned pattern takes some 50 to 100 bytes more, and over an
+/// index its text as well. Without indexes opening reads the whole store once.
 ///
 /// # One engine a store
 ///
@@ -231,14 +231,15 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// [`EngineError::Store`]; the last commit still holds, nothing that was learned is lost, and
+    /// [`EngineError::Store`], and over an index that is damaged [`EngineError::Unreadable`] and
+    /// [`EngineError::LostPattern`]; the last commit still holds, what was learned stays in memory, and
     /// the next commit tries again.
     pub fn commit(&self) -> Result<(), EngineError> {
         self.shared.commit(None)
     }
 
     /// Commits as [`commit`](Self::commit), with a checkpoint of the caller's, which becomes
-    /// durable together with what was learned.
+    /// durable together with what was learned, also if that is nothing.
     ///
     /// # Errors
     ///

@@ -24,7 +24,7 @@ pub enum EngineError {
     /// The node's index on the disk is damaged, and the node cannot be loaded from its store instead.
     ///
     /// The store is tried again after [`RELOAD_AFTER`](crate::node::RELOAD_AFTER) at the earliest;
-    /// until then every read of the node returns this error.
+    /// until then whatever needs that index returns this error.
     #[error(
         "read node {node:?}: {damage}; and it cannot be loaded from its knowledge base instead"
     )]

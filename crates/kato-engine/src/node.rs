@@ -250,7 +250,7 @@ impl Node {
     }
 
     /// Returns a pattern with everything that was learned about it, committed or not; `None` if the
-    /// node never learned it.
+    /// node does not have it.
     ///
     /// # Errors
     ///
@@ -290,7 +290,7 @@ impl Node {
     }
 
     /// Returns the bytes of memory that the events of a pattern take once they are read, about; 0 if
-    /// the node never learned it.
+    /// the node does not have it.
     ///
     /// # Errors
     ///
@@ -299,7 +299,7 @@ impl Node {
         self.read_index(|_, index| index.bytes_of_events(name))
     }
 
-    /// Returns the events of a pattern; `None` if the node never learned it. Reads memory and the
+    /// Returns the events of a pattern; `None` if the node does not have it. Reads memory and the
     /// index, and the store only where the index is damaged.
     ///
     /// # Errors
@@ -309,7 +309,7 @@ impl Node {
         self.read_index(|_, index| index.events(name))
     }
 
-    /// Returns how often a pattern was learned; 0 if never.
+    /// Returns how often a pattern was learned; 0 if the node does not have it.
     ///
     /// # Errors
     ///
@@ -319,7 +319,7 @@ impl Node {
     }
 
     /// Returns the names of all patterns and how often each was learned, at one moment and in no
-    /// particular order; 28 bytes for each.
+    /// particular order; 32 bytes for each.
     ///
     /// # Errors
     ///
@@ -354,8 +354,8 @@ impl Node {
         !self.cell().read().has_emotives()
     }
 
-    /// Returns whether its [training was finalized](Self::finalize_training), which lasts as long as
-    /// the node is in memory.
+    /// Returns whether its [training was finalized](Self::finalize_training), which lasts until the node
+    /// is cleared, something of it is purged, or it is opened again.
     #[must_use]
     pub fn is_finalized(&self) -> bool {
         self.cell().read().index().is_finalized()
@@ -386,7 +386,7 @@ impl Node {
         self.read_snapshot(|index| index.symbols().collect())
     }
 
-    /// Returns the counts of one symbol; zeros if the node never learned it.
+    /// Returns the counts of one symbol; zeros if the node does not have it.
     ///
     /// # Errors
     ///

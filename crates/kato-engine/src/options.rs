@@ -20,7 +20,7 @@ pub enum AttributeScope {
 
 /// The options of all nodes of an engine.
 ///
-/// The defaults are those of KATO.
+/// The defaults are those of KATO, which has no [limits](Self::limits).
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct EngineOptions {

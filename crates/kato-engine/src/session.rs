@@ -21,8 +21,8 @@ use crate::{EngineError, LearnOutcome, Node, Observation, SessionConfig, VectorS
 /// once, with the other sessions of the node. An operation that fails leaves session and
 /// node as they were, but that a node keeps what a [sequence](Self::observe_sequence) taught it before.
 ///
-/// Between operations at most the latest 1000 events, emotive maps, metadata maps
-/// and vectors are kept.
+/// Between operations at most the latest 1000 events of the short-term memory, emotive maps, metadata
+/// maps and vectors are kept, and the [history](SessionState::history) before that memory.
 #[derive(Debug, Clone)]
 pub struct Session {
     node: Node,

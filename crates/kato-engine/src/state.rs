@@ -72,7 +72,7 @@ impl SessionState {
     /// Returns what was observed since the session began or was cleared, the oldest first: the symbol
     /// of each event, `None` for an event that has not one symbol alone. Beside the short-term memory
     /// these are the latest 1,024 events that learning or its length took out of it, of 32 KiB of
-    /// text at most.
+    /// text at most, with `None` for a longer symbol.
     pub fn history(&self) -> impl Iterator<Item = Option<&str>> {
         self.past.iter().chain(self.stm.iter().map(only_symbol))
     }

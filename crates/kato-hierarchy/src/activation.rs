@@ -158,7 +158,8 @@ impl Hierarchy {
     ///
     /// # Errors
     ///
-    /// [`HierarchyError::Tokenize`], and [`HierarchyError::Engine`] when a node cannot be read.
+    /// [`HierarchyError::Tokenize`], [`HierarchyError::UnknownToken`], and [`HierarchyError::Engine`] when a
+    /// node cannot be read.
     pub fn activate<'a>(
         &self,
         prompt: impl Into<Prompt<'a>>,

@@ -31,7 +31,7 @@ pub enum HierarchyError {
         /// How many there are.
         n_levels: usize,
     },
-    /// The level never learned the pattern.
+    /// The level does not have the pattern.
     #[error("unravel pattern {name}: {node:?} never learned it; look for it on another level")]
     UnknownPattern {
         /// The level's node.

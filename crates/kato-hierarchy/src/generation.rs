@@ -24,8 +24,8 @@ impl Hierarchy {
     /// # Errors
     ///
     /// [`HierarchyError::Option`], [`HierarchyError::UnknownLevel`], [`HierarchyError::Tokenize`],
-    /// [`HierarchyError::Engine`] when a node cannot be read, and [`HierarchyError::Source`] when the
-    /// store cannot.
+    /// [`HierarchyError::UnknownToken`], [`HierarchyError::Engine`] when a node cannot be read, and
+    /// [`HierarchyError::Source`] when the store cannot.
     pub fn generate<'a>(
         &self,
         prompt: impl Into<Prompt<'a>>,

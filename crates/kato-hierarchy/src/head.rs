@@ -295,9 +295,9 @@ impl TextHead {
     ///
     /// # Errors
     ///
-    /// [`HierarchyError::Tokenize`]; [`HierarchyError::Engine`] when KATO's predictions are asked and the
-    /// node cannot be read; [`HierarchyError::Head`] when counts on the disk are damaged and cannot be
-    /// made anew.
+    /// [`HierarchyError::Tokenize`], [`HierarchyError::UnknownToken`]; [`HierarchyError::Engine`] when
+    /// KATO's predictions are asked and the node cannot be read; [`HierarchyError::Head`] when counts
+    /// on the disk are damaged and cannot be made anew.
     pub fn next<'a>(
         &self,
         prompt: impl Into<Prompt<'a>>,
@@ -348,8 +348,8 @@ impl TextHead {
         in_order(threads, || texts.next(), next, take)
     }
 
-    /// Explains the probability of a token after a text, with the names of the patterns that were
-    /// counted, five for each count. `None` for what is no token.
+    /// Explains the probability of a token after a text, where there is a store with the names of
+    /// patterns that were counted, at most five for each count. `None` for what is no token.
     ///
     /// Naming patterns reads the whole store.
     ///

@@ -20,7 +20,7 @@ use crate::HierarchyError;
 /// Taking text up costs a look-up for each complete chunk that is known and a prediction for each
 /// that is not; a step of generation costs at most one prediction on level 0 and `candidates + 1`
 /// on every other level, and as many again where it looks for a bridge; with beam search, for each
-/// sequence that is followed.
+/// sequence that is followed. A chunk that a step completes and its level does not know costs one more.
 #[derive(Debug, Clone)]
 pub struct Hierarchy {
     engine: Engine,

@@ -52,7 +52,7 @@ impl Hierarchy {
     /// Every handle of this hierarchy sees at once what is learned; a pattern is seen before the ones above
     /// that are made of it. It is safe from a crash with the next commit. What is learned is what
     /// training on the same documents learns, whatever their order. Where documents come from is not
-    /// recorded, so `source` knows nothing of such patterns.
+    /// recorded.
     ///
     /// Computes, and reads an index on the disk where there is one: call it on a thread that may block.
     /// While it runs, the patterns of the document are held as text besides.
@@ -109,8 +109,7 @@ impl Hierarchy {
     ///
     /// # Errors
     ///
-    /// [`HierarchyError::Engine`]; the last commit still holds, nothing that was learned is lost, and
-    /// the next commit tries again.
+    /// [`HierarchyError::Engine`], as [`Engine::commit`](kato_engine::Engine::commit) says.
     pub fn commit(&self) -> Result<(), HierarchyError> {
         Ok(self.engine().commit()?)
     }

@@ -181,7 +181,7 @@ fn or_first<'a, P: Transferable + 'a>(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TransferOutcome {
-    /// Number of predictions of the source that were taken.
+    /// Number of predictions of the source that could be chosen from.
     pub n_predictions: usize,
     /// Number of symbols that the target observed, each as an event of its own.
     pub n_items: usize,

@@ -75,8 +75,8 @@ pub(crate) struct ResolvedPattern {
 /// patterns.
 ///
 /// A child is searched on the levels below its parent, the nearest first, so the level falls with
-/// every step: depth is bounded by the number of levels, and no content leads into a cycle. What a
-/// pattern learned after it was looked up is seen by the next unraveller.
+/// every step: depth is bounded by the number of levels, and no content leads into a cycle. A pattern
+/// that is learned after it was looked up is seen by the next unraveller.
 ///
 /// ```
 /// use kato_engine::{Engine, Observation, Sequence, SessionConfig};
@@ -119,8 +119,8 @@ impl Hierarchy {
     ///
     /// # Errors
     ///
-    /// [`HierarchyError::UnknownLevel`], [`HierarchyError::UnknownPattern`] when that level never
-    /// learned it, and [`HierarchyError::Engine`] when a node cannot be read. Unknown patterns below
+    /// [`HierarchyError::UnknownLevel`], [`HierarchyError::UnknownPattern`] when that level does
+    /// not have it, and [`HierarchyError::Engine`] when a node cannot be read. Unknown patterns below
     /// it are part of the answer.
     pub fn unravel(&self, level: usize, name: &PatternName) -> Result<Unravelled, HierarchyError> {
         self.unraveller().pattern(level, name)

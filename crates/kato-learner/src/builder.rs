@@ -93,7 +93,7 @@ impl LearnerBuilder {
         self
     }
 
-    /// Sets the limit on the tokens of one paragraph.
+    /// Sets the limit on the tokens of one paragraph; see [`TokenLimit`].
     #[must_use]
     pub fn with_token_limit(mut self, token_limit: TokenLimit) -> Self {
         self.config.token_limit = token_limit;

@@ -16,7 +16,7 @@ pub const ORIGINAL_MIN_CHUNK: usize = 3;
 /// The rule decides pattern names: two training runs agree only when they use the same rule, so it
 /// belongs into every run's configuration. The default is [`Joined`](Self::Joined) with the
 /// original's minimum, 3 tokens: it cuts as the original does where no run is too short, and loses
-/// nothing.
+/// nothing but a document of one token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "rule", rename_all = "snake_case")]
 pub enum ChunkRule {
@@ -46,8 +46,8 @@ pub enum ChunkRule {
         /// smaller.
         min_chunk: usize,
     },
-    /// Consecutive chunks of `chunk_size` tokens; the last may be short, down to one token. Drops
-    /// nothing.
+    /// Consecutive chunks of `chunk_size` tokens; the last may be short, down to one token, which is no
+    /// pattern.
     Plain,
 }
 

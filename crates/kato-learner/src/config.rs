@@ -115,7 +115,7 @@ pub struct LearnerConfig {
     pub chunk_span: ChunkSpan,
     /// Shorter paragraphs, in characters, are dropped and counted.
     pub min_paragraph_chars: usize,
-    /// Limit on the tokens of one paragraph.
+    /// Limit on the tokens of one paragraph, section or segment.
     pub token_limit: TokenLimit,
     /// What becomes of single names at a document's end.
     pub tail_policy: TailPolicy,

@@ -227,8 +227,8 @@ impl HierarchicalConceptLearner {
 
     /// Plans several documents in one call, in order, and passes the plan of each to `planned`.
     ///
-    /// Under [`TailPolicy::Carry`](crate::TailPolicy::Carry) single names wait for the next
-    /// document, and levels above 0 record the metadata of the call's first document only.
+    /// Under [`TailPolicy::Carry`](crate::TailPolicy::Carry) single names wait for the next document.
+    /// Each level above 0 records the metadata of the first document only that teaches it something.
     ///
     /// # Errors
     ///

@@ -66,7 +66,7 @@ pub struct PlannedCall<'a> {
     pub symbols: PlannedSymbols<'a>,
     /// Number of the pattern's first token among the document's kept tokens.
     pub first_token: u32,
-    /// Whether the call carries the document's metadata.
+    /// Whether the call carries the document's metadata, where metadata are recorded.
     pub with_metadata: bool,
 }
 

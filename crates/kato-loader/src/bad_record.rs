@@ -42,10 +42,12 @@ pub(crate) type Cause = Box<dyn Error + Send + Sync>;
 pub struct BadRecord {
     /// Name of the file as the corpus lists it.
     pub file: String,
-    /// Number of the record in its file, from 1; absent when the whole file is concerned. In line
-    /// formats this is the line number, in CSV it does not count the header.
+    /// Number of the record in its file, from 1; absent when the whole file is concerned, and where a
+    /// file is read from the middle and nobody has counted what lies in front, as in shuffled order.
+    /// In line formats this is the line number, in CSV it does not count the header.
     pub record: Option<u64>,
-    /// Line on which the record begins, from 1; absent where a format has no lines.
+    /// Line on which the record begins, from 1; absent where a format has no lines or, as in
+    /// shuffled order, they are not counted.
     pub line: Option<u64>,
     /// Offset of the record's first byte in the decompressed file; absent where it is not known.
     pub byte_offset: Option<u64>,
@@ -105,7 +107,7 @@ pub enum BadReason {
         /// Name of the field.
         field: String,
     },
-    /// The field holds something else than text.
+    /// The field holds something else than text or, where it is to be the id, nothing.
     NotText {
         /// Name of the field.
         field: String,
@@ -176,7 +178,7 @@ pub enum BadReason {
         /// What it said.
         message: String,
     },
-    /// The file has another size than when the loader was built.
+    /// The file has another size than when the loader was built, or has been written to since.
     Changed {
         /// Bytes when the loader was built.
         expected_bytes: u64,

@@ -152,8 +152,9 @@ impl StreamingDatasetLoaderBuilder {
     /// # Errors
     ///
     /// When an input is missing, a glob matches nothing, a directory holds nothing to read, a file
-    /// is named twice, an option is out of range, a remote location cannot be listed, the corpus is
-    /// not the expected one, or the cursor does not lie in it.
+    /// is named twice, an option is out of range, the filter of a stored corpus is not given, a
+    /// stream is to be shuffled, a remote location cannot be listed, the corpus is not the expected
+    /// one, or the cursor does not lie in it.
     pub fn build(mut self) -> Result<StreamingDatasetLoader, LoadError> {
         self.check()?;
         let cursor = self.resume_from.take().unwrap_or_default();

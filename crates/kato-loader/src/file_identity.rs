@@ -22,10 +22,11 @@ pub struct FileIdentity {
     /// A path that is not UTF-8 is `bytes:`, and then itself with each byte that belongs to no
     /// character, and each `%`, as `%` and two hex digits: `bytes:caf%E9.txt`.
     pub name: String,
-    /// Bytes; absent for streams.
+    /// Bytes; absent for streams, and where a server does not say.
     pub size: Option<u64>,
     /// BLAKE3, in hex, of the content or of samples of it; what the server vouches for of a remote
-    /// file. Absent for streams and for files that cannot be read.
+    /// file; what a source of one's own says of itself. Absent for streams, for files that cannot be
+    /// read, and where there is nothing of the kind.
     pub fingerprint: Option<String>,
 }
 

@@ -20,15 +20,15 @@ use crate::order::{Order, Shard};
 /// The options and files that decide which documents a corpus holds, and in which order.
 ///
 /// Store it beside the [`Cursor`](crate::Cursor) of a run; [`diff`](Self::diff) says in words
-/// whether, and why not, another corpus can take its place. Policy and `max_documents` are not part
-/// of it: they end a stream earlier or later without changing its documents.
+/// whether, and why not, another corpus can take its place. What is done with bad records, and limits
+/// on records and documents, are not part of it: a run may go on with others.
 ///
 /// **What it can miss.** A file of up to 1 MiB is hashed whole (BLAKE3). Of a larger one, its size
 /// and 64 evenly spaced blocks of 16 KiB are hashed, the first and the last included, so that a
-/// corpus of any size is identified within milliseconds per file. Replacing, appending, cutting off
-/// or reordering is found; an edit in place that keeps the size and touches only bytes between the
-/// blocks is not. A remote file is identified by what its server vouches for: an entity tag, a
-/// content hash, a version. Streams have no fingerprint at all.
+/// corpus of any size is identified within milliseconds per file. Another order of the files and
+/// another size of one are found, and so is an edit in a block; an edit in place that keeps the size
+/// and touches only bytes between the blocks is not. A remote file is identified by what its server
+/// vouches for: an entity tag, a content hash, a version. Streams have no fingerprint at all.
 ///
 /// # Examples
 ///

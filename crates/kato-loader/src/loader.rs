@@ -23,7 +23,8 @@ use crate::workers::Workers;
 /// Room beyond a batch's target, in bytes, so that the last document seldom moves the others.
 const BATCH_SLACK_BYTES: usize = 64 << 10;
 
-/// Reads the documents of a corpus, one after the other, in bounded memory.
+/// Reads the documents of a corpus, one after the other, in bounded memory; in shuffled order a file
+/// that is one block is held whole.
 ///
 /// It has three forms: an iterator of [`Document`]s; [`next_batch`](Self::next_batch), which packs
 /// many small documents into one allocation for a worker thread; and
@@ -176,8 +177,8 @@ impl StreamingDatasetLoader {
 
     /// Returns the position behind the last document returned.
     ///
-    /// After an error it lies in front of the record that caused it; after the last document, at
-    /// the end of the corpus.
+    /// After an error it lies in front of the record that caused it; once the end of the corpus was
+    /// found, there.
     #[must_use]
     pub fn cursor(&self) -> Cursor {
         self.mixture.cursor(self.counts)
@@ -223,7 +224,9 @@ impl StreamingDatasetLoader {
     /// Takes the ledger entries written since the last call, in reading order.
     ///
     /// They belong to the documents up to the [`cursor`](Self::cursor): store both together, and a
-    /// resumed run neither repeats nor loses an entry.
+    /// resumed run neither repeats nor loses an entry. One exception: in shuffled order, a stretch
+    /// that could not be reached has no place in the order, and a resumed run that meets it again
+    /// enters it again.
     pub fn take_bad_records(&mut self) -> Vec<BadRecord> {
         std::mem::take(&mut self.ledger)
     }
@@ -281,8 +284,8 @@ impl StreamingDatasetLoader {
     /// Returns how many bytes of the files lie behind the current position, for a forecast against
     /// [`total_bytes`](Self::total_bytes).
     ///
-    /// Exact for uncompressed text, a buffer ahead for compressed text, in proportion to the rows
-    /// for Parquet and to the text in shuffled order.
+    /// Exact for uncompressed text, what has been read ahead for compressed text and with worker
+    /// threads, in proportion to the rows for Parquet and to the text in shuffled order.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         let parts = self.mixture.parts().iter();
@@ -305,7 +308,7 @@ impl StreamingDatasetLoader {
     /// count the ends of their lines, and `None` where only decoding them would tell.
     ///
     /// Parquet states it, and a text file that is one document. Lines are counted in files that are not
-    /// compressed, of JSON Lines and of text that is read by line.
+    /// compressed, of JSON Lines and of text that is read by line; blank ones count, too.
     ///
     /// ```
     /// use kato_loader::StreamingDatasetLoader;

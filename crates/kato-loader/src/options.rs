@@ -37,12 +37,13 @@ pub(crate) const EXTENT_BYTES: u64 = 8 << 20;
 ///
 /// What has another extension or none is known by its first bytes, if it is JSON Lines, Parquet or
 /// text that looks like nothing else. A file that looks like another format than its name is
-/// refused, and so is what is no text.
+/// refused, and so is what is no text; rows with tabs do not count, as prose may have them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Format {
-    /// Plain UTF-8 text, cut into documents by [`TextUnit`].
+    /// Plain text, in UTF-8 or with the byte order mark of UTF-16, cut into documents by
+    /// [`TextUnit`].
     Text,
     /// One JSON object per line.
     JsonLines,
@@ -171,7 +172,7 @@ pub enum TextUnit {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum OnBadRecord {
-    /// The stream ends with an error that names file, line and reason. The cursor stays in front of
+    /// The stream ends with an error that names file, place and reason. The cursor stays in front of
     /// the record, so that the same corpus can be resumed with [`OnBadRecord::Skip`]. The default.
     #[default]
     Fail,

@@ -10,8 +10,9 @@ pub const DEFAULT_WINDOW_BYTES: u64 = 64 << 20;
 
 /// In which order the records of a corpus are read.
 ///
-/// The order is a pure function of the files, of these settings and of the epoch. Neither the
-/// number of threads nor sizes of batches nor interruptions have a part in it.
+/// The order is a pure function of the files, of how they are cut into records, of these settings and
+/// of the number of shards. Neither the number of threads nor sizes of batches nor interruptions have a
+/// part in it.
 ///
 /// **Shuffled** order has two stages:
 ///
@@ -107,12 +108,12 @@ impl Order {
     }
 }
 
-/// One of several equal parts of a corpus, for machines that share it.
+/// One of several parts of a corpus, for machines that share it.
 ///
 /// Together, the shards of one order hold every record exactly once; of a mixture that
 /// [stops](crate::WhenExhausted::Stop) each ends by itself. In shuffled order a shard
-/// takes every n-th window, in sequential order every n-th block of a file (see [`Order`]): no
-/// machine reads what belongs to another. Where there would be fewer blocks than shards, files of lines
+/// takes every n-th window, in sequential order every n-th block of a file (see [`Order`]), and reads
+/// no others. Where there would be fewer blocks than shards, files of lines
 /// and sources of one's own are cut into smaller ones, eight for each shard; with what cannot be cut among
 /// them, such as a stream or a compressed file, every shard reads all and takes every n-th record. One that
 /// is left without a record is an [error](crate::LoadError::EmptyShard) unless it is

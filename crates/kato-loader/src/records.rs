@@ -82,7 +82,10 @@ fn invalid_utf8(error: std::str::Utf8Error) -> BadReason {
 /// Refuses an empty id, which names nothing.
 fn require_id(sink: &Sink<'_>, field: &str) -> Result<(), BadReason> {
     match sink.id.as_str() {
-        "" => Err(missing(field)),
+        "" => Err(BadReason::NotText {
+            field: field.to_owned(),
+            found: "nothing".to_owned(),
+        }),
         _ => Ok(()),
     }
 }

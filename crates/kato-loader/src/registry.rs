@@ -141,8 +141,8 @@ impl Registry {
         })
     }
 
-    /// Returns the entries: the built-in ones first, then others in the order in which they were
-    /// added.
+    /// Returns the entries in the order in which they were added; one that replaced another stands in
+    /// its place.
     #[must_use]
     pub fn entries(&self) -> &[DatasetEntry] {
         &self.entries

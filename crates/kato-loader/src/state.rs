@@ -9,8 +9,8 @@ use crate::identity::CorpusIdentity;
 /// size of the corpus.
 ///
 /// Given to [`with_state`](crate::StreamingDatasetLoaderBuilder::with_state), it continues with
-/// exactly the next document, and refuses another corpus or other options. To be told *which* file
-/// changed, store the [`CorpusIdentity`] as well, once, and give it to
+/// exactly the next document, and refuses another corpus, also the same files with other options of
+/// a [`CorpusIdentity`]. To be told *which* file changed, store the [`CorpusIdentity`] as well, once, and give it to
 /// [`with_identity`](crate::StreamingDatasetLoaderBuilder::with_identity).
 ///
 /// # Examples

@@ -247,7 +247,7 @@ pub trait Teacher: Send {
     fn learns(&self, node_idx: usize) -> u64;
 
     /// Returns the memory of what was learned since the last part was taken, in bytes; a part that grows
-    /// beyond its share of the budget is committed early. 0, the default, is for parts that stay small.
+    /// beyond its share of the budget is taken early. 0, the default, is for parts that stay small.
     fn heap_bytes(&self) -> usize {
         0
     }

@@ -12,10 +12,10 @@ use crate::TrainError;
 use crate::failure::FailureCounts;
 use crate::json::plain_json;
 
-/// The position of a run: everything in front of the cursor is in the knowledge base, nothing
-/// behind it is.
+/// The position of a run: what is learned of the documents in front of the cursor is committed, and
+/// nothing of those behind it.
 ///
-/// A store commits it in one step with the patterns, so the two can never disagree.
+/// A store commits it in one step with the patterns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Checkpoint {
@@ -27,7 +27,7 @@ pub struct Checkpoint {
     pub counters: Counters,
     /// Length of the ledger of skipped records, in bytes; what lies behind it was never committed.
     pub ledger_bytes: u64,
-    /// Whether the corpus was read to its end.
+    /// Whether the corpus was read to its end, with no more failures than may be.
     pub complete: bool,
 }
 

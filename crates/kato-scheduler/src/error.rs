@@ -81,8 +81,8 @@ pub enum TrainError {
         /// The refusal and its causes, in words.
         reason: String,
     },
-    /// A node has retired a pattern that documents hold. None of these is learned, and what was committed
-    /// before is safe.
+    /// A node has retired a pattern that documents hold. None of these counts as learned, and what was
+    /// committed before is safe.
     #[error(transparent)]
     Retired(RetiredPattern),
     /// More documents and records failed than the policy allows.

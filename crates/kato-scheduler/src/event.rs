@@ -17,7 +17,7 @@ pub enum TrainingEvent {
         /// Documents of the corpus that are safe.
         documents: u64,
     },
-    /// A worker panicked; another takes its place and its documents.
+    /// A worker panicked; another takes its place and its documents, without one that has failed for good.
     WorkerDied {
         /// Number of the worker, from 0.
         worker: usize,
@@ -43,7 +43,7 @@ pub enum TrainingEvent {
     },
     /// A stop was asked for; the run commits and ends.
     Stopping,
-    /// All documents are learned; distinct patterns are being counted for the report.
+    /// The last commit is done; distinct patterns are being counted for the report.
     Counting,
 }
 

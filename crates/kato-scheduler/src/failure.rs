@@ -58,7 +58,7 @@ impl Default for FailurePolicy {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FailureKind {
-    /// The learner cannot learn it: its text has no tokens in the vocabulary, for example.
+    /// The learner cannot learn it: the tokenizer fails on its text, for example.
     Unlearnable,
     /// A node refused what was to be learned.
     Refused,

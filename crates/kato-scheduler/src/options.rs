@@ -41,16 +41,18 @@ pub struct TrainingOptions {
     pub stall_timeout: Duration,
     /// The action when a worker stalls. Default: it is reported, and the run goes on.
     pub on_stall: OnStall,
-    /// Where skipped records and documents are listed, as JSON Lines; exactly once each, also over
-    /// crashes and resumes. The file is the run's own: what its last commit does not count is cut
-    /// off when a session begins.
+    /// Where skipped records and documents are listed, as JSON Lines; once each, also over crashes
+    /// and resumes, but for the exception of
+    /// [`take_bad_records`](kato_loader::StreamingDatasetLoader::take_bad_records). The file is the
+    /// run's own: what its last commit does not count is cut off when a session begins.
     pub ledger: Option<PathBuf>,
     /// Ends the run early, with everything committed that is done in time.
     pub stop: StopSignal,
     /// Longest time after a stop for which work that was handed out is waited for. What is not done
     /// by then is not committed, and is done again when the run is resumed. Default 2 s.
     pub stop_grace: Duration,
-    /// Shortest time between progress events. Default 100 ms.
+    /// Shortest time between progress events, but for the last, which comes when the documents are done.
+    /// Default 100 ms.
     pub progress_interval: Duration,
     /// An observer of what the threads of the run are doing, by the stages in
     /// [`STAGES`](crate::stages::STAGES). Default: off.

@@ -16,7 +16,7 @@ pub struct TrainingReport {
     /// Documents learned.
     #[serde(rename = "samples_processed")]
     pub documents_processed: u64,
-    /// Documents and bad records met.
+    /// Documents learned and those that could not be, and bad records.
     #[serde(rename = "samples_attempted")]
     pub documents_attempted: u64,
     /// Documents that could not be learned and records that could not be read.

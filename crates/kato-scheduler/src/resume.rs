@@ -22,7 +22,8 @@ use crate::{Backend, Checkpoint, RunConfiguration, TrainError};
 /// # Errors
 ///
 /// Those of [`EmbeddedStore::open_with`] and of `loader_at`; [`StoreError::Corrupt`] where it would
-/// go back and the corpus is not at hand, or no whole checkpoint names it.
+/// go back and the corpus is not at hand, the run was begun with other settings, or no whole checkpoint
+/// names the corpus.
 pub fn open_to_resume<E: From<StoreError>>(
     kb: impl AsRef<Path>,
     options: EmbeddedOptions,

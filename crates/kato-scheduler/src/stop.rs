@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A switch that asks a run to commit what it has and end; clones share it.
 ///
-/// Reading ends at once, also a read that waits, for a pipe or a network; a loader whose read was ended
-/// cannot be read on, and another is built at its cursor. What workers were handed, up to three batches each
-/// ([`batch_bytes`](crate::TrainingOptions::batch_bytes) of text, 512 KiB by default), is learned and
+/// Reading ends soon, also a read that waits, for a pipe or a network; a loader whose read was ended
+/// cannot be read on, and another is built at its cursor. What workers were handed, by default up to three
+/// batches each ([`batch_bytes`](crate::TrainingOptions::batch_bytes) of text, 512 KiB), is learned and
 /// committed if that takes no longer than [`stop_grace`](crate::TrainingOptions::stop_grace), so a
 /// corpus of a few megabytes may well be complete by then. What takes longer is left to the run that
 /// resumes this one. Not cut short are a document that a worker is learning and a commit under way.

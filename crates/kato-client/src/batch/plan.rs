@@ -17,18 +17,18 @@ pub enum BatchMode {
         max_bytes: usize,
     },
     /// By long sequences on a session that learns whenever `chunk_size` events are complete
-    /// (generation 3.10).
+    /// (generation 3.10 or later).
     Runs {
         /// Events of a chunk.
         chunk_size: usize,
         /// Most events of a request; a single chunk is sent however long it is.
         max_events: usize,
     },
-    /// By one request for each item (generation 2025-10, or items of any length).
+    /// By a request for each item (generation 2025-10, or items of any length); from 6.x on by two.
     OneByOne,
 }
 
-/// One request. Numbers are positions in the list of items.
+/// Items that are sent together. Numbers are positions in the list of items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PlannedRequest {
@@ -42,8 +42,9 @@ pub enum PlannedRequest {
         /// The items, in order.
         items: Vec<usize>,
     },
-    /// One item as one sequence that is learned in the end. If an item with emotives or metadata is
-    /// followed by another, the session is cleared in between.
+    /// One item as one sequence that is learned in the end, from 6.x on by a request of its own. After
+    /// an item with emotives or metadata the session is cleared before the next, but on a server of
+    /// generation 2025-10.
     Single {
         /// The item.
         item: usize,

@@ -72,7 +72,8 @@ impl KatoClient {
     ///
     /// # Errors
     ///
-    /// [`ClientError::Unsupported`] by a stock server of another generation; no connection; a refusal.
+    /// [`ClientError::Unsupported`] by a server of another generation, except one of kato-rs with its
+    /// extensions switched on; no connection; a refusal.
     pub async fn update_genes(
         &self,
         genes: Map<String, Value>,

@@ -46,8 +46,8 @@ impl KatoClient {
 
     /// Observes several observations in one request, in order, and learns as `sequence` says.
     ///
-    /// A server of generation 3.10 carries the sequence out and keeps its effect on the session all
-    /// or nothing; patterns that it has learned before a failure stay.
+    /// A server of generation 3.10 or later carries the sequence out and keeps its effect on the
+    /// session all or nothing; patterns that it has learned before a failure stay.
     ///
     /// # Errors
     ///
@@ -79,7 +79,7 @@ impl KatoClient {
     ///
     /// # Errors
     ///
-    /// Refusals; no connection; [`ClientError::OutcomeUnknown`] if no attempt had an answer.
+    /// Refusals; no connection; [`ClientError::OutcomeUnknown`] if it may have acted or not.
     pub async fn clear_stm(&self) -> Result<Cleared, ClientError> {
         let session = Arc::clone(&self.session);
         self.detached("clear-stm", async move { session.clear_stm().await })
@@ -103,7 +103,7 @@ impl KatoClient {
     /// # Errors
     ///
     /// [`ClientError::Config`] for a number that the server's generation does not take, before it is sent;
-    /// status 400 with the server's reasons. Then nothing has changed.
+    /// status 400 with the server's reasons: then nothing has changed. No connection; other refusals.
     pub async fn update_config(&self, changes: Map<String, Value>) -> Result<(), ClientError> {
         let session = Arc::clone(&self.session);
         self.detached(
@@ -333,7 +333,7 @@ impl KatoClient {
     }
 
     /// Leaves the session and all that it remembers, any doubt included; the next call creates a
-    /// fresh one.
+    /// fresh one with the same settings.
     pub async fn start_over(&self) {
         self.session.start_over().await;
     }

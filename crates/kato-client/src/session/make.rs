@@ -154,7 +154,7 @@ impl Session {
             observations: observations.iter().cloned().map(Into::into).collect(),
             ..Sequence::default()
         };
-        let call = self
+        let mut call = self
             .call(
                 CallKind::ObserveSequence,
                 Method::POST,
@@ -173,6 +173,7 @@ impl Session {
                     if !self.transport.pause(&mut retry, &failure).await {
                         return Err(failure.error.into());
                     }
+                    call.repeated = true;
                 }
                 // Nothing was learned, so the next session simply starts afresh: whether this copy
                 // acts does not matter.

@@ -166,8 +166,8 @@ impl SessionConfigChange {
         Ok(change)
     }
 
-    /// Reads the settings of a new session and checks the type and range of each. Unknown keys are
-    /// ignored.
+    /// Reads the settings of a new session and checks the type and range of each that KATO looks at
+    /// ([not all](Self::from_json)). Unknown keys are ignored.
     ///
     /// # Errors
     ///

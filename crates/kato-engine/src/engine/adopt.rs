@@ -19,13 +19,13 @@ impl Engine {
     /// but for the moment in which what is pending is learned again above the index: commit first, so
     /// that there is little of it. Commits wait.
     ///
-    /// A node stays as it is where there is no index for it, the store lacks a source of it, it learned
-    /// emotives, or its [training was finalized](crate::Node::finalize_training), which no store keeps.
+    /// A node stays as it is where there is no index for it, that is damaged, the store lacks a source of
+    /// it, it learned emotives, or its [training was finalized](crate::Node::finalize_training), which no store keeps.
     ///
     /// # Errors
     ///
-    /// [`EngineError::Store`], [`EngineError::Load`] and [`EngineError::Index`]; then the node is as
-    /// before.
+    /// [`EngineError::Store`], [`EngineError::Load`], [`EngineError::Index`] and
+    /// [`EngineError::LostPattern`]; then the node is as before.
     pub fn adopt_indexes(
         &self,
         indexes: impl IntoIterator<Item = Option<Arc<FrozenIndex>>>,

@@ -60,8 +60,7 @@ impl PendingCommit {
     ///
     /// # Errors
     ///
-    /// [`EngineError::Store`]; the last commit still holds, nothing that was learned is lost, and
-    /// the next commit tries again.
+    /// As [`Engine::commit`](crate::Engine::commit).
     pub fn finish(self, checkpoint: Value) -> Result<(), EngineError> {
         self.finish_with(Some(checkpoint))
     }

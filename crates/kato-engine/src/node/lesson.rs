@@ -81,7 +81,8 @@ impl Lesson {
         (self.n_symbols() >= MIN_SYMBOLS).then(|| PatternName::of_events(&self.events))
     }
 
-    /// Checks the limits and numbers that observations of the same content would be checked for.
+    /// Checks the limits and numbers that observations of the same content would be checked for;
+    /// vectors one by one, as a lesson does not say which were observed together.
     ///
     /// # Errors
     ///
@@ -110,6 +111,13 @@ impl Lesson {
                 "strings of an observation",
                 event.len(),
                 limits.observation_strings,
+            )?;
+        }
+        for (_, elements) in &self.vectors {
+            check_limit(
+                "elements of an observation's vectors",
+                elements.len(),
+                limits.vector_elements,
             )?;
         }
         for emotives in &self.emotives {

@@ -46,11 +46,11 @@ pub struct PurgeOutcome {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum PurgeStatus {
-    /// No name was chosen.
+    /// There was nothing to remove.
     NothingToPurge,
-    /// Some were left alone.
+    /// Some were left alone, or all.
     Partial,
-    /// All that were chosen are gone.
+    /// All that were chosen are gone, and one at least was there before.
     Completed,
 }
 

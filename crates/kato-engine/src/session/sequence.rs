@@ -58,7 +58,8 @@ pub struct SequenceOutcome {
     pub final_stm_length: usize,
     /// One step for each observation, in order.
     pub steps: Vec<SequenceStep>,
-    /// All learns in order, those included that were too short for a pattern.
+    /// All learns in KATO's order: of an observation the one that was asked for comes before the automatic
+    /// one. Those that were asked for are there also when they were too short for a pattern.
     pub learned: Vec<LearnOutcome>,
     /// The learn at the end, if it was asked for and something was left to learn; `None` also where the
     /// engine's generation [swallows](kato_model::KatoGeneration::swallows_final_learn) its failure.

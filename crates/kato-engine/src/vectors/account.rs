@@ -22,7 +22,8 @@ pub struct VectorSearchAccount {
     /// Which scores are better.
     #[serde(default)]
     pub score_direction: ScoreDirection,
-    /// The names that the event holds, nearest first.
+    /// The names that the event holds: those that were found, nearest first, then its own unless it is one
+    /// of them. Empty without a search.
     pub matches: Vec<MatchedVector>,
 }
 
@@ -55,7 +56,8 @@ pub struct MatchedVector {
     pub name: VectorName,
     /// Its place, from 1.
     pub rank: u64,
-    /// Its distance; `None` for the observation's own, where the search did not find it.
+    /// Its distance; `None` for the observation's own, where the search did not find it, and for a distance
+    /// beyond all numbers.
     pub raw_score: Option<f64>,
     /// Why it is there.
     pub source: VectorSource,

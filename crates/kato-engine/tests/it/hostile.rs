@@ -105,6 +105,15 @@ fn limits_hold() {
     engine.node(NODE).unwrap().teach(&lesson).unwrap();
     lesson.metadata.insert_text("a", "b".to_owned(), None);
     assert!(lesson.check(&options.limits).is_err());
+    let mut lesson = Lesson::new([["a"], ["b"]].map(Event::new));
+    let elements = vec![0.0; 5];
+    let name = kato_model::VectorName::of_vector(&elements);
+    lesson.vectors.push((name, elements));
+    let error = lesson.check(&options.limits).unwrap_err();
+    assert!(
+        matches!(error, EngineError::TooLarge { found: 5, .. }),
+        "{error}"
+    );
 }
 
 #[test]

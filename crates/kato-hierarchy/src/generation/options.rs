@@ -39,7 +39,8 @@ pub enum Strategy {
 }
 
 /// Settings of a generation. Equal settings, prompt and knowledge give equal text, on every
-/// platform.
+/// platform; where the [metric](Self::rank) is an entropy or tf-idf, which have the system's
+/// logarithms, on one platform.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct GenerationOptions {
@@ -50,8 +51,8 @@ pub struct GenerationOptions {
     /// The metric that scores a continuation, as its mean over the predictions on its path.
     /// Default: the potential.
     pub rank: RankMetric,
-    /// The only level whose futures are taken; `None`, the default, takes the highest that has
-    /// one.
+    /// The only level whose futures are taken; `None`, the default, takes the highest of those that
+    /// [fit](crate::generation::Fit) best.
     pub level: Option<usize>,
     /// Number of continuations that each level compares and passes to the level above; 1 to 1000.
     /// Default 10.

@@ -96,7 +96,7 @@ pub enum GenerationEnd {
     Repetition,
     /// The next tokens are those of a pattern that no level holds.
     UnknownPattern(PatternName),
-    /// A node could not be read; the last item of the generator is the error.
+    /// A node or the store could not be read; the last item of the generator is the error.
     Unreadable,
 }
 

@@ -20,8 +20,8 @@ pub enum WriteStrategy {
     /// The most probable.
     #[default]
     Greedy,
-    /// One of the most probable tokens that together have a probability of `top_p`, with
-    /// probability ∝ p^(1 / temperature).
+    /// One of the most probable tokens, in proportion to p^(1 / temperature): as many of them as together
+    /// have a share of `top_p` of that.
     Sample {
         /// Above 0; the lower, the more often the most probable.
         temperature: f64,
@@ -149,13 +149,14 @@ pub enum WriteEnd {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct WrittenText {
-    /// The tokens of the prompt.
+    /// The tokens of the prompt that belong to a chunk or the beginning of one.
     pub prompt_tokens: Vec<String>,
     /// The tokens written.
     pub tokens: Vec<WrittenToken>,
     /// Their text.
     pub text: String,
-    /// The text of prompt and answer.
+    /// The text of prompt and answer. Blank lines between paragraphs are not in it, unless chunks
+    /// reach across paragraphs.
     pub whole_text: String,
     /// The reason why it ended.
     pub end: WriteEnd,

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 /// Tokens that the original keeps of one paragraph.
 pub const ORIGINAL_MAX_PARAGRAPH_TOKENS: usize = 2048;
 
-/// Limit on the tokens of one paragraph. By default there is none; the original cuts at 2048.
+/// Limit on the tokens of one paragraph; of a section where chunks run through it, and of a segment where
+/// segments are learned. By default there is none; the original cuts at 2048.
 ///
 /// ```
 /// use kato_learner::segment::TokenLimit;
@@ -22,7 +23,7 @@ pub enum TokenLimit {
         /// Tokens kept at most.
         max_tokens: usize,
     },
-    /// Keep every token: long paragraphs are simply cut into more chunks.
+    /// Keep every token: long paragraphs are cut into more chunks.
     #[default]
     Unlimited,
 }

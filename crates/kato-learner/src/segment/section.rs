@@ -14,8 +14,8 @@ use super::whitespace::strip;
 /// The rule by which a document is cut into sections before it is cut into paragraphs.
 ///
 /// Headings are recognised where a newline precedes them, so never on the first line, and of two in a
-/// row the second only where a line break of its own is left; patterns are
-/// case-sensitive and numbers above ten are found as digits only, as in the original.
+/// row the second only where a line break of its own is left; patterns are case-sensitive, as in the
+/// original.
 ///
 /// ```
 /// use kato_learner::segment::Segmentation;
@@ -45,8 +45,7 @@ pub enum Segmentation {
 impl Segmentation {
     const NAMES: &'static [&'static str] = &["simple", "article", "book"];
 
-    /// Returns the sections of `text`, in order; there is always at least one, and the first may be
-    /// empty.
+    /// Returns the sections of `text`, in order; there is always at least one, and any may be empty.
     ///
     /// **Complexity**: one search over the text for books and articles, none for simple text.
     #[must_use]

@@ -33,8 +33,8 @@ impl StreamingDatasetLoaderBuilder {
 
     /// Skips and counts records whose text a function refuses.
     ///
-    /// Its name stands for it in the corpus' identity, so a stored position is not continued under
-    /// another filter.
+    /// Its name stands for it in the corpus' identity, so a stored state is not continued under a
+    /// filter of another name.
     #[must_use]
     pub fn with_filter(
         mut self,

@@ -23,8 +23,8 @@ impl StreamingDatasetLoaderBuilder {
     /// Sets the size of the largest record, in bytes: a line, a paragraph, a file read whole, a
     /// row. Default: 64 MiB.
     ///
-    /// A longer one is a bad record and is never held in memory. The loader needs about twice this
-    /// much in the worst case, plus one page of a Parquet file.
+    /// A longer one is a bad record. The loader needs about twice this much in the worst case, plus
+    /// one page of a Parquet file.
     #[must_use]
     pub fn with_max_record_bytes(mut self, bytes: u64) -> Self {
         self.selection.max_record_bytes = bytes;
@@ -99,9 +99,9 @@ impl StreamingDatasetLoaderBuilder {
     /// Sets a function that says whether reading is to end, as when a user has interrupted the
     /// program.
     ///
-    /// It is asked some times a second while the loader waits for somebody to write into a named
-    /// pipe, and when a record is bad. Once it returns true there, the stream ends with
-    /// [`LoadError::Interrupted`](crate::LoadError::Interrupted).
+    /// It is asked some times a second while the loader waits for a named pipe, for standard input
+    /// or for an asynchronous stream of documents, and when a record is bad. Once it returns true
+    /// there, the stream ends with [`LoadError::Interrupted`](crate::LoadError::Interrupted).
     #[must_use]
     pub fn with_interrupt(
         mut self,

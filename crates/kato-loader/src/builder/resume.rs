@@ -16,7 +16,8 @@ impl StreamingDatasetLoaderBuilder {
         self
     }
 
-    /// Continues where a stored state was taken, and refuses any other corpus and other options.
+    /// Continues where a stored state was taken, and refuses any other corpus, also the same files
+    /// with other options of a [`CorpusIdentity`].
     #[must_use]
     pub fn with_state(mut self, state: LoaderState) -> Self {
         self.resume_from = Some(state.cursor().clone());

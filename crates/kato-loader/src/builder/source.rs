@@ -29,9 +29,10 @@ impl StreamingDatasetLoaderBuilder {
     /// also with that of a [`Compression`] behind it), sorted by path. With an explicit
     /// format, all files are taken. The others, and empty files, links that lead nowhere, pipes and
     /// directories without permission are passed over and listed by
-    /// [`ignored_files`](crate::StreamingDatasetLoader::ignored_files). Hidden files are not looked
-    /// at. A name with `*`, `?`, `[` or `{` is a
-    /// glob unless a file has that very name; `**` crosses directories.
+    /// [`ignored_files`](crate::StreamingDatasetLoader::ignored_files); where there are no files but
+    /// empty ones, those are taken. Hidden files are not looked at. With the feature `remote`, a
+    /// directory that is a clone of a dataset of the Hub is read as the dataset is there. A name with
+    /// `*`, `?`, `[` or `{` is a glob unless a file has that very name; `**` crosses directories.
     #[must_use]
     pub fn with_input(mut self, path: impl AsRef<Path>) -> Self {
         self.inputs.push(Input::Path(path.as_ref().to_owned()));
@@ -195,8 +196,9 @@ impl StreamingDatasetLoaderBuilder {
         self
     }
 
-    /// Reads all inputs in one format, whatever their names and first bytes. Default: by extension,
-    /// and by first bytes where a name says nothing.
+    /// Reads all inputs in one format, whatever their names and whatever text they look like; what by its
+    /// first bytes is no text, or not the Parquet that it is to be, is refused. Default: by
+    /// extension, and by first bytes where a name says nothing.
     #[must_use]
     pub fn with_format(mut self, format: Format) -> Self {
         self.selection.format = Some(format);
@@ -249,7 +251,8 @@ impl StreamingDatasetLoaderBuilder {
     /// Sets the field or column, of text or integers, that names the documents. Default: none, and
     /// documents are named `path#record`.
     ///
-    /// Plain text has no fields and keeps those names. A record without the field is bad.
+    /// Plain text has no fields and keeps those names. A record without the field, or with nothing in it, is
+    /// bad.
     #[must_use]
     pub fn with_id_field(mut self, field: impl Into<String>) -> Self {
         self.selection.id_field = Some(field.into());

@@ -321,7 +321,7 @@ fn a_missing_id_is_a_bad_record() {
         ledger,
         [
             "a.jsonl, line 2, byte 20: field `id` is missing or null",
-            "a.jsonl, line 3, byte 33: field `id` is missing or null",
+            "a.jsonl, line 3, byte 33: field `id` holds nothing, not text",
             "a.jsonl, line 4, byte 54: field `id` holds a number, not text"
         ]
     );
