@@ -120,7 +120,7 @@ impl CleanupPlan {
     ///
     /// [`AnalysisError::Node`] when the store lacks a node that the options name,
     /// [`AnalysisError::Read`] when any node cannot be read, [`AnalysisError::ChangedMeanwhile`]
-    /// when the store is written to at the same time.
+    /// when it shows that the store is written to at the same time.
     pub fn new(store: &dyn PatternStore, options: &CleanupOptions) -> Result<Self, AnalysisError> {
         let applies_threshold = applies_threshold(store, options)?;
         // Taken before the patterns are read: if the store is written to meanwhile, they no longer
