@@ -174,7 +174,7 @@ impl CleanupPlan {
     /// # Errors
     ///
     /// [`AnalysisError::ChangedSince`] when the store is not what the plan was made for,
-    /// [`AnalysisError::Read`], [`AnalysisError::Forget`]; then nothing was removed.
+    /// [`AnalysisError::Read`]; then nothing was removed. [`AnalysisError::Forget`].
     pub fn apply(&self, store: &dyn PatternStore) -> Result<(), AnalysisError> {
         self.check(store)?;
         if self.removed() == 0 {
