@@ -265,8 +265,9 @@ impl<'a> KnowledgeBase<'a> {
     ///
     /// [`ExchangeError`], with the number of the line where one cannot be read or is no record; and
     /// [`ExchangeError::Store`] for a pattern that the node has retired or purged, and when the store
-    /// cannot be read or written. No pattern of the import becomes visible then. Where the store fails
-    /// at the end, as in [`commit`](PatternStore::commit), the tombstones may be there already.
+    /// cannot be read or written. Then nothing of the import becomes visible, unless the store failed at
+    /// the end: the tombstones may be there then, and of the patterns what
+    /// [`commit`](PatternStore::commit) says.
     pub fn import(&self, lines: impl BufRead) -> Result<u64, ExchangeError> {
         exchange::import(self.store, self.node_idx, lines)
     }

@@ -39,7 +39,7 @@ pub fn merge(
         .enumerate()
         .try_for_each(|(number, chunk)| {
             let mut name = path.file_name().unwrap_or_default().to_owned();
-            // So many inputs are not merged again: groups of groups get names of their own.
+            // There are fewer inputs each time, so groups of groups have names of their own.
             name.push(format!(".{}-{number}", inputs.len()));
             let group = path.with_file_name(name);
             groups.push(SliceSource::from_file(&group));
