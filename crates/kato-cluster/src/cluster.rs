@@ -84,12 +84,14 @@ impl Cluster {
         }
     }
 
-    /// Opens the prefix that an address names: a directory, `file://…`, and with their features
-    /// `s3://…`, `gs://…` and `az://…`, whose settings are taken from the environment.
+    /// Opens the prefix that an address names: a directory, which is made, `file://…`, and with the
+    /// features `s3`, `gcs` and `azure` also `s3://…`, `gs://…` and `az://…`, whose settings are taken
+    /// from the environment.
     ///
     /// # Errors
     ///
-    /// [`ClusterError::Address`].
+    /// [`ClusterError::Address`], and [`ClusterError::Io`] or [`ClusterError::ObjectStore`] where a
+    /// directory cannot be made or opened.
     pub fn open(address: &str) -> Result<Self, ClusterError> {
         crate::address::open(address).map(Self::from_record)
     }

@@ -98,7 +98,7 @@ pub enum ClusterError {
         /// How many there are.
         count: u64,
     },
-    /// Tasks or merges are not done that have to be.
+    /// Tasks, merges or ranges are not done that have to be.
     #[error("{}", missing(what, numbers, failures, *failed))]
     Unfinished {
         /// What is not done: "tasks", "merges" or "ranges".
@@ -129,7 +129,7 @@ pub enum ClusterError {
     /// The work was asked to stop before its end, or its runtime was shut down.
     #[error("it was stopped before its end, and nothing of it counts: run it again")]
     Stopped,
-    /// The directory for the knowledge base holds something else.
+    /// The directory for the knowledge base holds another one.
     #[error("{} holds another knowledge base: choose another directory", path.display())]
     OtherKnowledge {
         /// The directory.

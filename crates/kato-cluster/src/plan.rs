@@ -84,7 +84,7 @@ pub enum CutBy {
     /// By shards, unless what is asked for needs positions.
     #[default]
     Auto,
-    /// Into the loader's [`Shard`]s: nothing is read for the plan. A shard does not know the numbers
+    /// Into the loader's [`Shard`]s: the corpus is not read for the plan. A shard does not know the numbers
     /// that its documents have in the whole corpus.
     Shards,
     /// At positions, which reading the corpus once finds: tasks know the number and the name of

@@ -283,7 +283,8 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// [`EngineError::Store`]; then nothing is forgotten.
+    /// [`EngineError::Store`]; then nothing is forgotten, unless the store finds the commit when it is opened
+    /// again: see [`PatternStore::commit`](kato_store::PatternStore::commit).
     pub fn clear(&self, checkpoint: Value) -> Result<(), EngineError> {
         self.shared.clear(Some(checkpoint))
     }

@@ -46,7 +46,7 @@ pub struct StorageBreakdown {
 pub struct LevelEstimate {
     /// The level, from 0.
     pub level: usize,
-    /// Name of its node.
+    /// Name of its node by default: `node0`, `node1` and so on.
     pub node: String,
     /// Its chunk size.
     pub chunk_size: usize,
@@ -54,7 +54,8 @@ pub struct LevelEstimate {
     pub learns: Figure,
     /// Distinct patterns.
     pub distinct_patterns: Figure,
-    /// What the number of distinct patterns is least sure of; `None` where it was counted.
+    /// What the number of distinct patterns is least sure of; `None` where no more is asked for than was
+    /// observed.
     pub doubt: Option<Doubt>,
     /// Share of learn calls that repeat a pattern, 0 to 1.
     pub dedup_share: Figure,

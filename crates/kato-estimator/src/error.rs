@@ -30,7 +30,7 @@ pub enum EstimateError {
     /// There is nothing to estimate from.
     #[error("nothing to estimate from: give the builder a calibration")]
     NoModel,
-    /// The target is 0, not finite, or not in a unit that the source of the estimate knows.
+    /// The target is 0, or not in a unit that the source of the estimate knows.
     #[error("the target {value} {unit} cannot be scaled to: {reason}")]
     Target {
         /// The size asked for.

@@ -18,7 +18,7 @@ pub enum GrowthLaw {
     /// K·(N/n)^β with β from the growth within the observations, between half of them and all
     /// (Heaps).
     Heaps,
-    /// K·N/n: no further repeats. An upper bound, and no estimate.
+    /// K·N/n: the share of repeats stays as it was observed, though text repeats more the more there is of it.
     Linear,
 }
 

@@ -17,8 +17,6 @@ impl StorageBreakdown {
     /// is created where missing, and returns the paths. `truth` is the run that was foretold, where it is
     /// over: it is drawn beside the forecast.
     ///
-    /// What was not observed is not drawn.
-    ///
     /// # Errors
     ///
     /// [`EstimateError::Plot`] when a file cannot be written.

@@ -91,7 +91,7 @@ impl<'a> TextSampler<'a> {
     }
 
     /// Adds documents that a [`counter`](Self::counter) of this sample has counted. The result
-    /// depends on the order in which they are added, and on nothing else.
+    /// depends on what is added at once and in which order, and not on threads.
     pub fn add_counted(&mut self, counted: CountedDocuments) {
         let vocabulary = self.counter.learner.tokenizer().vocabulary();
         let bytes = |token| vocabulary.get(token).map_or(0, str::len);

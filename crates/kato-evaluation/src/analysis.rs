@@ -44,8 +44,8 @@
 //!
 //! # What it guarantees
 //!
-//! - A node that cannot be read, or that changes while it is read, is an error: numbers are never those of a
-//!   part.
+//! - A node that cannot be read is an error: numbers are never those of a part. So is a change while it is
+//!   read, where that shows.
 //! - A clean-up leaves no reference to a pattern that it removed, also where names went up past a node
 //!   ([`TailPolicy::Promote`](kato_learner::TailPolicy::Promote)). It is one commit, which keeps the training
 //!   position, and a plan is refused when the store is no longer in the state that it was made for.

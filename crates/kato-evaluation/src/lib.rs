@@ -3,7 +3,7 @@
 //! # Map of the crate
 //!
 //! Start with [`evaluate`]. It reads the documents that a [`Split`](kato_loader::Split) held out at
-//! training, as [`Corpora`] opens them, and asks every level of an [`Engine`](kato_engine::Engine):
+//! training, as [`Corpora`] opens them, and asks the levels of an [`Engine`](kato_engine::Engine):
 //!
 //! * [`LevelEvaluation::coverage`]: which of these chunks, and of their symbols, does the node
 //!   know?

@@ -10,7 +10,7 @@ use crate::discount::discount;
 /// Counts are exact. Memory: 70 to 130 bytes for each distinct n-gram of any order. When there are
 /// more of them than allowed, the highest order is given up: lower orders stay exact, and the
 /// result is that of counting in the lower order from the beginning. Order 1 is kept whatever the
-/// limit; it needs one entry for each token of the vocabulary.
+/// limit; it needs one entry for each different token.
 ///
 /// ```
 /// use kato_evaluation::ngram::NgramCounter;

@@ -30,8 +30,8 @@ pub struct EvaluationOptions {
     /// order is lowered, and the report says so. Default 8 million.
     pub max_ngrams: usize,
     /// How the head is made whose bits are compared; `None` for no head. It is counted from the
-    /// store of the engine, and without one there is none. Its experts and levels are those that
-    /// the report names. Default: the head's defaults.
+    /// store of the engine, and without one there is none. Its levels are those that the report
+    /// names; its experts are asked where the report says with a cache. Default: the head's defaults.
     pub head: Option<HeadOptions>,
     /// Resamples of the documents for the confidence intervals. Default 1,000.
     pub bootstrap_samples: usize,

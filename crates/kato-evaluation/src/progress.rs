@@ -17,7 +17,7 @@ pub enum EvaluationPhase {
     Predictions,
 }
 
-/// The progress of an evaluation; reported several times a second.
+/// The progress of an evaluation; reported ten times a second at most.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct EvaluationProgress {

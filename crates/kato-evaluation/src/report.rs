@@ -12,7 +12,7 @@ pub use crate::share::CountedShare;
 pub struct EvaluationReport {
     /// Documents evaluated.
     pub documents: u64,
-    /// Documents that cannot be tokenized, and bad records; not evaluated.
+    /// Documents that the learner refuses, and bad records; not evaluated.
     pub failed: u64,
     /// Tokens of these documents that are in a chunk of the lowest level.
     pub tokens: u64,
@@ -200,7 +200,8 @@ pub struct ModelBits {
     pub bits_per_token: Option<f64>,
     /// Bits per token that is not first in its chunk.
     pub bits_per_token_in_context: Option<f64>,
-    /// The 95 % confidence interval of bits per token; `None` with fewer than two documents.
+    /// The 95 % confidence interval of bits per token; `None` with fewer than two documents, or no
+    /// resamples.
     pub interval: Option<BootstrapInterval>,
 }
 

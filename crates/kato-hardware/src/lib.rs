@@ -13,7 +13,7 @@
 //!
 //! # What a figure is worth
 //!
-//! Every fact and figure is a [`Finding`]: known, or unknown with the reason. The
+//! What may not be found out is a [`Finding`]: known, or unknown with the reason. The
 //! [`Validity`] of a [`MeasuredFigure`] says whether caches lay in between, how many observations it rests
 //! on, how far they spread, and what a hypervisor, other programs or a quota took meanwhile.
 //!

@@ -29,7 +29,7 @@ pub struct SpeedForecast {
     pub bottleneck: Finding<BottleneckResource>,
     /// The demand for every resource, the busiest first; empty when the speed is unknown.
     pub demands: Vec<Demand>,
-    /// Bytes that the embedded store takes at most; repeated patterns take less.
+    /// Bytes that the embedded store takes where no pattern repeats; repeated patterns take less.
     pub stored_bytes: Finding<u64>,
     /// Further warnings: room that is missing, memory that is short.
     pub warnings: Vec<String>,

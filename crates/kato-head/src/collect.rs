@@ -34,7 +34,8 @@ pub struct Counted {
     pub patterns: u64,
     /// Events of several symbols, across which nothing is counted.
     pub wide_events: u64,
-    /// Names that no level below holds, across which nothing is counted.
+    /// Names that no level below holds, and what is no name above the lowest level, across which nothing is
+    /// counted.
     pub unknown_names: u64,
 }
 

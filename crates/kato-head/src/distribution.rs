@@ -3,7 +3,7 @@
 use crate::best::Best;
 use crate::symbols::{SymbolId, Symbols};
 
-/// The probabilities of all outcomes: 1 in sum, and above 0 each.
+/// The probabilities of all outcomes: 1 in sum, but for rounding, and above 0 each.
 #[derive(Debug, Clone)]
 pub struct Distribution<'h> {
     /// By number of the symbol; the last one is any other symbol, where there can be one.

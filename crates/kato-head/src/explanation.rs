@@ -69,8 +69,9 @@ pub enum Reason {
     Ngrams {
         /// What is left for all outcomes alike.
         uniform: f64,
-        /// The contexts that were seen, from the empty one on; those between the empty and the
-        /// longest that the history allows twice, by symbols to the left and by occurrences.
+        /// The contexts after which something was counted, from the empty one on; those between the
+        /// empty and the longest that the history allows twice, by symbols to the left, where there
+        /// are any, and by occurrences.
         orders: Vec<OrderTerm>,
     },
     /// `weight` / `total`.

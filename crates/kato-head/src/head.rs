@@ -68,8 +68,8 @@ pub struct Head {
 }
 
 impl Head {
-    /// Counts the patterns of a store. Any symbol can come next, those that nobody has learned
-    /// sharing one outcome.
+    /// Counts the patterns of a store, but for retired ones. Any symbol can come next, those that
+    /// nobody has learned sharing one outcome.
     ///
     /// # Errors
     ///

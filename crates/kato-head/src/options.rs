@@ -84,7 +84,8 @@ pub struct HeadOptions {
     pub levels: Option<usize>,
     /// The discounts of the n-grams. Default: modified.
     pub discounts: Discounts,
-    /// The latest symbols of a history that the cache goes by; 1 to 2²⁴. Default 8192.
+    /// The latest symbols of a history that are kept, which is all that the cache and the n-grams go by; 1 to
+    /// 2²⁴. Default 8192.
     pub cache_window: usize,
 }
 

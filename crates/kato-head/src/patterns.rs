@@ -24,8 +24,9 @@ impl Head {
     /// the place where it was first seen, if the store knows that.
     ///
     /// The store must be the one that the head was built of. What was learned since and is not
-    /// committed is in no pattern of it, and what was committed since in no count. Reads all
-    /// levels once, whatever the number of explanations, and keeps the ends of those patterns that
+    /// committed is in no pattern of it, and what was committed since in no count. Reads the levels
+    /// that are counted once, whatever the number of explanations, and keeps the ends of the patterns
+    /// below the highest: where the counts lie on the disk, as a rule, only of those that
     /// begin or end with a symbol that is asked about. Where patterns lie in several parts of the store
     /// and more than a million of a level hold what is asked about, that level is read once for each
     /// million or less.

@@ -121,7 +121,8 @@ impl Hierarchy {
     ///
     /// # Errors
     ///
-    /// [`HierarchyError::Engine`]; then nothing is forgotten.
+    /// [`HierarchyError::Engine`]; then nothing is forgotten, unless the store finds the commit when it is
+    /// opened again.
     pub fn forget(&self) -> Result<(), HierarchyError> {
         Ok(self.engine().clear(Value::Null)?)
     }

@@ -191,7 +191,7 @@ impl MongoStoreBuilder {
     /// # Errors
     ///
     /// [`StoreError::Missing`] when there is no such run, [`StoreError::Locked`] while another
-    /// process writes, [`StoreError::Version`] when another version wrote it, and
+    /// writer has it open, [`StoreError::Version`] when another version wrote it, and
     /// [`StoreError::Backend`] with an [`Error`](crate::Error) of this crate, such as
     /// [`Meddled`](crate::Error::Meddled) when somebody else changed what a commit was about to
     /// change.
@@ -218,7 +218,7 @@ impl MongoStoreBuilder {
     /// Opens the store of a run for reading, also while another process writes.
     ///
     /// What is read while somebody writes is no snapshot: a commit shows bulk by bulk. A commit
-    /// that a crash left unfinished is waited for.
+    /// that a crash left unfinished is waited for, as long as the [patience](Self::with_patience).
     ///
     /// # Errors
     ///
@@ -290,7 +290,7 @@ impl MongoStoreBuilder {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Backend`].
+    /// [`StoreError::Backend`], and [`StoreError::Version`] when another version wrote it.
     pub fn exists(&self) -> Result<bool, StoreError> {
         let database = run_database(self.run.as_str());
         self.connect()?

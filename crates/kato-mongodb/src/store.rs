@@ -22,12 +22,13 @@ const PATTERNS_OF_SOURCE: usize = 8192;
 /// October 2025 lay them out.
 ///
 /// A KATO of that generation reads what this store wrote, and this store reads and goes on with
-/// what it wrote. What KATO has no place for lies beside it: first sightings, sums of affinity and
-/// the order of emotives in `kato_rs` of a pattern, only where they are used; position, journal,
+/// what it wrote. What KATO has no place for lies beside it: in `kato_rs` of a pattern, where it is
+/// used, such as first sightings, sums of affinity and the order of emotives; position, journal,
 /// documents and vectors in a database of the run.
 ///
 /// Commits are exact under any crash of this process or of the server; see [`Guard`]. One process
-/// writes a run at a time: it holds a lease, which another takes over when the process is gone.
+/// writes a run at a time: it holds a lease, which another takes over when the process is gone, from
+/// another host when the lease was not renewed for 30 seconds.
 /// Every method may be called from any thread, also from one of an asynchronous runtime, which it
 /// then blocks.
 ///

@@ -74,7 +74,7 @@ impl Removal {
 }
 
 impl Occurrences {
-    /// Returns whether any are there, whole or not.
+    /// Returns whether their directory is there, whatever it holds.
     #[must_use]
     pub fn are_kept(kb: impl AsRef<Path>) -> bool {
         let kb = kb.as_ref();

@@ -17,8 +17,7 @@ pub struct LessonShape {
 }
 
 impl LessonShape {
-    /// Returns the shape of a traced pattern; `None` where it is not made of single tokens alone, in which
-    /// case no document taught it.
+    /// Returns the shape of a traced pattern; `None` where it is not made of single tokens alone.
     ///
     /// `nodes` are the names of the store's nodes, and `token` knows the token of a text.
     pub fn of(

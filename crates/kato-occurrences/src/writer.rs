@@ -31,8 +31,8 @@ pub struct Documents {
     pub promotes: bool,
     /// Where the documents that were learned end.
     pub end: u64,
-    /// Places of the text after which a unit ends; sorting takes some 13 bytes of memory for each. The order
-    /// in which places are listed depends on it, and nothing else.
+    /// Places of the text after which a unit ends; sorting takes some 13 bytes of memory for each. Of answers
+    /// the order in which places are listed depends on it, and nothing else.
     pub unit_places: usize,
 }
 
@@ -134,7 +134,7 @@ impl Writer {
         whole + self.unit.as_ref().map_or(0, UnitWriter::n_documents)
     }
 
-    /// Returns where the next document is read.
+    /// Returns the position behind the last unit that is final, from which documents are read to go on.
     #[must_use]
     pub const fn position(&self) -> &Position {
         &self.from

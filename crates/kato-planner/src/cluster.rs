@@ -3,7 +3,7 @@
 //! A run over a cluster learns tasks, merges ranges of names, and seals each range as a segment; each is
 //! done by whichever machine is free. [`simulate`] deals them out one after the other, as a scheduler does, with tasks of
 //! different lengths and machines that die, and tells of each phase what bounds it. The rates are
-//! those that were measured; what the simulation adds is arithmetic, so it is as right as they are.
+//! those that were measured; what the simulation adds is arithmetic.
 //! [`simulate_best`] finds the numbers of tasks and ranges with which a run is done first.
 //!
 //! ```
@@ -65,9 +65,9 @@ pub struct PhaseForecast {
     pub read_bytes: f64,
     /// Bytes that were written over the network, by attempts that count.
     pub written_bytes: f64,
-    /// Requests that read.
+    /// Requests that read, of attempts that count.
     pub n_reads: f64,
-    /// Requests that write.
+    /// Requests that write, of attempts that count.
     pub n_writes: f64,
 }
 

@@ -5,7 +5,7 @@
 //! tried in a random order, once, then all again, as often as trials are repeated, so that a slow
 //! moment of the machine meets all of them. After a round the best quarter (by default, [`Halving::keep`])
 //! goes on, and with it every configuration whose score is not lower than that of the
-//! last of the quarter by more than twice the standard error of their difference; but never more
+//! last of the quarter by more than twice the standard error of their difference; but with these no more
 //! than a third, rounded up. A configuration that is stopped is ranked below those that went on.
 //!
 //! **The error** has two sources. How far repetitions are apart is taken from all configurations of

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// A flag that cancels the predictions that were given it: those that run, and those to come.
 ///
 /// The flag is checked between candidates, and within a candidate that takes long, so
-/// that a prediction ends within a fraction of a second however long its patterns are.
+/// that a prediction ends soon however long its patterns are.
 /// Clones share one flag.
 ///
 /// ```
@@ -137,8 +137,8 @@ impl Cancel {
         }
     }
 
-    /// Returns whether [`cancel`](Self::cancel) was called, on this or on any clone, or its
-    /// [function](Self::when) says so.
+    /// Returns whether the flag is set: [`cancel`](Self::cancel) was called, on this or on any clone,
+    /// [memory](Self::with_allowance) was refused, or its [function](Self::when) says so.
     #[inline]
     #[must_use]
     pub fn is_cancelled(&self) -> bool {

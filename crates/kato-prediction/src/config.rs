@@ -109,7 +109,8 @@ pub struct PredictionConfig {
     /// Least character similarity at which different symbols match; `None`, the default, and 0
     /// switch fuzzy matching off.
     pub fuzzy_token_threshold: Option<f64>,
-    /// The metric that predictions are sorted by, descending.
+    /// The metric that predictions are sorted by, descending; those of states of one symbol up to KATO 5.x
+    /// are sorted by their potential.
     pub rank_sort_algo: RankMetric,
     /// The emotive whose affinities weigh the symbols; `None`, the default, switches weighting
     /// off.

@@ -471,7 +471,7 @@ impl PatternIndex {
     /// Performs KATO's `finalize-training` and returns the number of patterns.
     ///
     /// From now on the entropies and `tfidf_score` of all patterns known now are those of their
-    /// whole content with the statistics of now, instead of those of the present.
+    /// whole content, instead of those of the present; the entropies with the statistics of now.
     pub fn finalize(&mut self) -> usize {
         self.page_set.finalize();
         self.finalized = Some(Finalized {
@@ -482,13 +482,14 @@ impl PatternIndex {
         self.n_patterns()
     }
 
-    /// Returns whether [`finalize`](Self::finalize) was called.
+    /// Returns whether [`finalize`](Self::finalize) was called, and nothing purged since.
     #[must_use]
     pub const fn is_finalized(&self) -> bool {
         self.finalized.is_some()
     }
 
-    /// Returns the bytes of memory that the index takes, emotives and affinities not counted. Of an
+    /// Returns about how many bytes of memory the patterns, their names and symbols take; what is kept of
+    /// emotives, affinities, retired patterns and a finalization is not counted. Of an
     /// index on the disk that it lies above, its [checksums](FrozenIndex::heap_bytes) count alone.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {

@@ -26,8 +26,8 @@ impl PatternIndex {
     /// Returns the patterns that a state resembles, best first, and what they expect next.
     ///
     /// The predictions are those of [a generation of KATO](PredictionConfig::generation). The state is a short-term memory, oldest event
-    /// first. One symbol alone is answered by the patterns that begin with it, whatever the threshold;
-    /// no symbol at all by nothing. If more than three times `max_predictions` patterns reach the threshold, the
+    /// first. One symbol alone is answered by the patterns that begin with it, whatever the threshold and
+    /// the filters; no symbol at all by nothing. If more than three times `max_predictions` patterns reach the threshold, the
     /// best by [`pre_potential`](Prediction::pre_potential) are kept, then the best by the
     /// ranking metric. Ties go to the earlier name up to KATO 4.x and to the later one from 5.x on, so an
     /// answer is a function of patterns, state and settings.

@@ -130,7 +130,8 @@ pub struct Predictions {
     /// Best first by the ranking metric; ties in name order, from KATO 5.x on descending.
     pub predictions: Vec<Prediction>,
     /// Distinct futures of all survivors, also of those cut off at the end; heaviest first,
-    /// ties in the order of their first patterns by name.
+    /// ties in the order of their first patterns by name. None on the single-symbol path of KATO up to
+    /// 5.x.
     pub future_potentials: Vec<FutureShare>,
 }
 

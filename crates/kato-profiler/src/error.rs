@@ -6,7 +6,7 @@ use std::time::Duration;
 use kato_advice::{ErrorClass, ErrorKind};
 use thiserror::Error;
 
-/// The reason why a profile could not be taken or written. Each message states what to do next.
+/// The reason why a profile could not be taken, written or read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ProfileError {

@@ -3,7 +3,7 @@
 //! # Map of the crate
 //!
 //! * [`ProfilingEngine`] takes a profile: a thread reads the machine and the
-//!   [`Probe`](kato_probe::Probe) of a pipeline once a second.
+//!   [`Probe`](kato_probe::Probe) of a pipeline, once a second if no other interval is set.
 //! * [`ProfilingSummary`] is the result: resources, stages, queues, nodes, round trips, and the run
 //!   over time. It can be exported as JSON, CSV and an HTML page.
 //! * [`Verdict`] names the stage that bounds the run, the cause, and what to change.

@@ -24,7 +24,7 @@ pub struct ResourceSnapshot {
     pub cgroup_pressure: Option<PressureSnapshot>,
     /// The files and threads of the process, and how often these were switched.
     pub process: ProcessSnapshot,
-    /// The threads asked for, those that could be read.
+    /// The threads asked for, those of the first 128 that could be read.
     pub threads: Vec<ThreadSnapshot>,
 }
 
@@ -34,7 +34,7 @@ pub struct ResourceSnapshot {
 pub struct MemorySnapshot {
     /// Resident set of the process.
     pub process_rss: Option<u64>,
-    /// Resident sets of the process and its descendants, as far as these can be read; shared pages
+    /// Resident sets of the process and at most 64 descendants, as far as these can be read; shared pages
     /// count once for each process.
     pub tree_rss: Option<u64>,
     /// Physical memory in use on the machine: total less available.
@@ -165,7 +165,7 @@ pub struct ProcessSnapshot {
     pub open_files: Option<u64>,
     /// Its threads.
     pub threads: Option<u64>,
-    /// Descendants that live.
+    /// Descendants that live, of which at most 64 are counted; unknown with more than 128 threads.
     pub children: Option<u64>,
     /// Page faults that needed a disk.
     pub major_faults: Option<u64>,

@@ -13,7 +13,7 @@ use crate::verdict::Verdict;
 pub const FORMAT: &str = "kato-profile/1";
 
 /// What a run has cost, where its time went, and what bounds it. Figures are of the time between
-/// start and stop alone; what could not be read is `None`, never 0.
+/// start and stop, but where they say otherwise; what could not be read is `None`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -361,7 +361,7 @@ pub struct ProcessSummary {
     pub peak_open_files: Option<u64>,
     /// Most threads.
     pub peak_threads: Option<u64>,
-    /// Most descendants at a time.
+    /// Most descendants at a time; at most 64 are counted.
     pub peak_children: Option<u64>,
     /// Page faults that needed a disk.
     pub major_faults: Option<u64>,

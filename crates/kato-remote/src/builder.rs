@@ -99,8 +99,8 @@ impl RemoteBackendBuilder {
         self
     }
 
-    /// Sets how many connections to the server there are at most: every worker needs one a level.
-    /// Default 64.
+    /// Sets how many connections to the server the workers may take together, which bounds their
+    /// number: every worker needs one a level. Default 64.
     pub const fn with_connections(mut self, connections: NonZeroUsize) -> Self {
         self.connections = connections;
         self
@@ -200,9 +200,11 @@ impl RemoteBackendBuilder {
     ///
     /// # Errors
     ///
-    /// [`RemoteError::State`] when there is a run of this name, [`RemoteError::Locked`] when another
+    /// [`RemoteError::State`] when there is a run of this name, or the [other run](Self::with_reteaching)
+    /// cannot be copied, [`RemoteError::Locked`] when another
     /// process trains it, [`RemoteError::Unreachable`] when the server does not answer, [`RemoteError::TaughtBefore`]
-    /// when its nodes know something, [`RemoteError::Teach`] when the client cannot be made,
+    /// when nodes of a server of ours know something (a stock server is asked when training begins),
+    /// [`RemoteError::Teach`] when the client cannot be made or a node cannot be asked,
     /// [`RemoteError::Provenance`] when the learner records where patterns were first seen, which
     /// no server keeps.
     pub fn create(

@@ -22,7 +22,8 @@ pub struct Doubts {
     pub moved: u64,
     /// Patterns whose counts were compared in the end.
     pub compared: u64,
-    /// Times that a node was compared on the way with what it was taught.
+    /// Times that a node was compared with what it was taught before the end: when the run was
+    /// resumed, when a session was lost, and on the way.
     pub checks: u64,
     /// Learn calls that the server has torn in two, in the run so far.
     pub torn: u64,

@@ -12,8 +12,8 @@ use kato_scheduler::{BackendError, BackendErrorKind, TrainError};
 
 /// The reason why a run on a server cannot be begun, opened or gone on with.
 ///
-/// A run in progress ends with a [`TrainError`], made of this by `From`: a
-/// [`TrainError::Backend`] whose error downcasts to this type.
+/// A run in progress ends with a [`TrainError`], made of this by `From`: that of
+/// [`Train`](Self::Train), or a [`TrainError::Backend`] whose error downcasts to this type.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoteError {

@@ -21,7 +21,7 @@ const CHECKPOINT: &str = "checkpoint.json";
 ///
 /// `run.json` holds size and digest of the other files. A [`PatternStore`] takes the run, one without
 /// tombstones only if no pattern is retired, and training goes on there as it would have where it came
-/// from.
+/// from, without [what is left out](crate::manifest::ExportContents::left_out).
 ///
 /// ```
 /// use kato_runs::{Archive, Runs};

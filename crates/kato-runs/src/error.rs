@@ -9,8 +9,9 @@ use kato_occurrences::OccurrencesError;
 use kato_scheduler::TrainError;
 use kato_store::{ExchangeError, StoreError};
 
-/// The reason why an operation on runs was not done. Unless the message says otherwise, everything
-/// is as it was, but where a deletion has begun.
+/// The reason why an operation on runs was not done, or not to its end. What a training has committed and
+/// a deletion has removed stays so, and where only the manifest could not be written, all else is done.
+/// Otherwise, unless the message says more, everything is as it was.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunsError {
@@ -45,7 +46,7 @@ pub enum RunsError {
     /// Somebody trains or changes the run.
     #[error("{} is in use{}: wait for that to end, or stop it", path.display(), by(*process))]
     InUse {
-        /// The run's directory or state file, or an export that is being written.
+        /// The run's place, or that of a run or an export that is being made.
         path: PathBuf,
         /// The process that said it trains the run, if any did.
         process: Option<u32>,
@@ -53,7 +54,7 @@ pub enum RunsError {
     /// This kind of run cannot be treated so.
     #[error("run {run} cannot be {action}: {reason}")]
     Unsupported {
-        /// Name of the run.
+        /// The run, as an error shows it.
         run: String,
         /// The operation that was asked for, as "renamed".
         action: &'static str,

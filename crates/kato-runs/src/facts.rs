@@ -118,8 +118,8 @@ impl RunFacts {
     }
 }
 
-/// Returns a name for a run that is known by another text, such as that of its directory: what
-/// names cannot hold becomes `_`.
+/// Returns a name for a run that is known by another text, such as that of its directory: its first 32
+/// characters, of which those that names cannot hold become `_`.
 ///
 /// ```
 /// assert_eq!(kato_runs::run_name_like("my-kb.1").as_str(), "my_kb_1");

@@ -4,7 +4,7 @@
 //!
 //! * [`Runs`] manages the runs of a place; a [`Run`] is one of them, as it is found.
 //! * [`TrainingRun`] begins a run at its [`Destination`], or goes on with it, and trains; it keeps
-//!   its [`RunManifest`], the description of a run, in a [`ManifestFile`].
+//!   its [`RunManifest`], the description of a run: in a [`ManifestFile`], or with its record in a MongoDB.
 //! * [`forget`] takes files out of what a knowledge base has learned.
 //! * [`Archive`] is an exported run, which another store can import.
 //! * [`RunPlace`] is the contract of other places of runs, and [`RunFacts`] brings their manifests

@@ -86,7 +86,7 @@ pub struct RunManifest {
     /// What was foretold of the run as a whole; `None` where nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forecast: Option<Forecast>,
-    /// The results of the run; `None` before its first session ends.
+    /// The results of the run; `None` as it is written before its first session has ended.
     pub results: Option<RunResults>,
     /// The runs that the run came from, the latest last; empty for a run that began as one.
     #[serde(default)]

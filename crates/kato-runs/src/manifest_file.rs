@@ -73,7 +73,7 @@ impl ManifestFile {
     ///
     /// # Errors
     ///
-    /// [`RunsError::Io`]; then the old one is still there.
+    /// [`RunsError::Io`]; then the old one is there, or the new one.
     pub fn write(&self, manifest: &RunManifest) -> Result<(), RunsError> {
         self.write_to(&Disk::default(), manifest)
     }

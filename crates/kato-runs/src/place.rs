@@ -9,9 +9,10 @@ use crate::{Archive, Run, RunManifest, RunsError};
 
 /// A place that holds runs, such as a directory or a server of databases.
 ///
-/// Every operation is done as a whole or not at all, also when the process dies: what it leaves
-/// then is not listed as a run, and is cleared away by a later operation. A place that cannot
-/// delete a run at once lists it until it is deleted again. Nobody can train a run while it is
+/// An operation is done as a whole or not at all, also when the process dies: what it leaves
+/// then is not listed as a run, and is cleared away by a later operation. Two may be cut off in between:
+/// a run that was made may lack its manifest, and is then listed by what is found, and a run that cannot
+/// be deleted at once is listed until it is deleted again. Nobody can train a run while it is
 /// renamed, cloned or deleted. [`Runs`](crate::Runs) resolves names and refuses those that are
 /// taken before it asks a place.
 pub trait RunPlace: fmt::Debug + Send + Sync {
@@ -23,7 +24,7 @@ pub trait RunPlace: fmt::Debug + Send + Sync {
     /// When the place itself cannot be read.
     fn list(&self) -> Result<Vec<Run>, RunsError>;
 
-    /// Replaces a run's manifest by one with the same id.
+    /// Replaces a run's manifest, or writes its first one.
     ///
     /// # Errors
     ///
@@ -56,6 +57,6 @@ pub trait RunPlace: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`RunsError::InUse`], and when it cannot be removed.
+    /// [`RunsError::InUse`], [`RunsError::Unsupported`], and when it cannot be removed.
     fn delete(&self, run: &Run) -> Result<(), RunsError>;
 }

@@ -102,7 +102,7 @@ impl Runs {
     /// # Errors
     ///
     /// [`RunsError::NameTaken`], [`RunsError::InUse`] while it is trained,
-    /// [`RunsError::Unsupported`] for a run on a server, whose nodes are known there by the name;
+    /// [`RunsError::Unsupported`] for a run on a server or in a MongoDB, which is known there by the name;
     /// and when the manifest cannot be written.
     pub fn rename(&self, wanted: &str, name: &RunName) -> Result<Run, RunsError> {
         let runs = self.list()?;

@@ -65,9 +65,9 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// [`StoreError::ForeignBatch`] when a batch was staged elsewhere, and when the batches cannot
-    /// be made durable; then the last commit still holds until the store is opened again, which may
-    /// find the one that failed, as a whole.
+    /// [`StoreError::ForeignBatch`] when a batch was staged elsewhere: then the last commit still
+    /// holds. When the batches cannot be made durable, the last commit holds or this one, as a whole:
+    /// which of them may be known only when the store is asked again, or opened again.
     fn commit(&self, staged: Vec<StagedBatch>, checkpoint: Value) -> Result<(), StoreError>;
 
     /// Forgets everything that all nodes learned, documents included, and keeps the checkpoint
@@ -78,8 +78,7 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// When the store cannot be written; then the last commit still holds, as for
-    /// [`commit`](Self::commit).
+    /// When the store cannot be written; then what holds is as after [`commit`](Self::commit).
     fn clear(&self, checkpoint: Value) -> Result<(), StoreError>;
 
     /// Forgets patterns with all that they counted, and keeps the checkpoint given.
@@ -99,7 +98,7 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// [`StoreError::NodeCount`] when there are not as many lists as nodes, and when the store
-    /// cannot be written; then the last commit still holds, as for [`commit`](Self::commit).
+    /// cannot be written; then what holds is as after [`commit`](Self::commit).
     fn forget(
         &self,
         names_to_forget: &[Vec<PatternName>],
@@ -136,7 +135,7 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// [`StoreError::NoTombstones`] from a store that cannot keep them, and as
-    /// [`forget`](Self::forget); then the last commit still holds.
+    /// [`forget`](Self::forget).
     fn bury(
         &self,
         tombstones: Vec<Tombstones>,

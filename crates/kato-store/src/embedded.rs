@@ -70,7 +70,8 @@ use crate::{PatternStore, PatternVisitor, Place, StoreError, StoredPattern, Tomb
 /// * **Crash-safe**: a commit writes and flushes new files, then replaces the manifest; after a
 ///   crash at any moment the directory holds the last commit. Every block, index and footer has a
 ///   checksum.
-/// * **Damage is told**: opening refuses a newest commit that is not whole and says what is lost.
+/// * **Damage is told**: opening refuses a newest commit of which it finds a file missing or damaged,
+///   and says what is lost; the blocks of patterns are checked when they are read.
 ///   The manifest has a twin, so one damaged copy loses nothing. The commit before the last one
 ///   stays, with its files, until the next, unless compacting, clearing or forgetting gave it up:
 ///   opening [goes back](DamagePolicy) to it where that is asked for, and [reports
@@ -209,7 +210,8 @@ impl EmbeddedStore {
 
     /// Creates a knowledge base of complete segment files, such as [`seal`](crate::slice::seal)
     /// writes, and a checkpoint. The files are moved into it, so they must lie in the same file
-    /// system; when it fails, those that were moved by then are gone.
+    /// system; when it fails, those that were moved by then are gone, and an empty knowledge base may
+    /// be left.
     ///
     /// Nothing is merged, and the files are not read but for their footers and indexes.
     ///
@@ -240,7 +242,7 @@ impl EmbeddedStore {
     /// Opens an existing knowledge base for writing and removes what a crashed writer left
     /// unfinished.
     ///
-    /// A newest commit that is damaged is refused, and no file is changed. With
+    /// A newest commit that is damaged is refused, and the files stay as they are. With
     /// [`open_with`](Self::open_with) and a [`DamagePolicy`] it goes back to the commit before for
     /// good; what is whole of the newer one is moved aside. See [`recovered`](Self::recovered).
     ///
@@ -274,7 +276,7 @@ impl EmbeddedStore {
 
     /// Opens an existing knowledge base for reading, also beside a writer.
     ///
-    /// It sees the last commit, and refuses one that is damaged. It changes no file.
+    /// It sees the last commit, and refuses one that it finds damaged. It changes no file.
     ///
     /// # Errors
     ///
@@ -370,7 +372,7 @@ impl EmbeddedStore {
     /// no knowledge base.
     ///
     /// Paths are relative to the directory, the manifest last. Segment files never change; a writer
-    /// removes them some commits later. The next commit replaces the manifest, which then names
+    /// removes those that it has merged. The next commit replaces the manifest, which then names
     /// other files than these: no commit may come before the files are copied, or have second
     /// names.
     ///

@@ -87,7 +87,7 @@ pub enum StoreError {
         /// The directory or address.
         place: Place,
     },
-    /// Another process writes to the knowledge base.
+    /// Another writer has the knowledge base open.
     #[error(
         "the knowledge base at {place} is in use by another writer: wait for it to end, or stop it"
     )]
@@ -127,7 +127,7 @@ pub enum StoreError {
         "this store cannot retire patterns: keep the knowledge base in a directory, or forget the patterns"
     )]
     NoTombstones,
-    /// A pattern that was to be added is retired.
+    /// A pattern that was to be added is retired or purged.
     #[error(
         "node {node} has retired pattern {pattern}: take it back with `kato retire --undo`, or leave the pattern out"
     )]

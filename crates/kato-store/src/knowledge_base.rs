@@ -110,7 +110,7 @@ impl<'a> KnowledgeBase<'a> {
         self.store.count_patterns(self.node_idx)
     }
 
-    /// Returns a pattern by its name; `None` if the node never learned it.
+    /// Returns a pattern by its name; `None` if the node does not hold it.
     ///
     /// # Errors
     ///
@@ -119,8 +119,8 @@ impl<'a> KnowledgeBase<'a> {
         self.store.pattern(self.node_idx, name)
     }
 
-    /// Returns a pattern with everything below it, down to the text; `None` if the node never
-    /// learned it.
+    /// Returns a pattern with everything below it, down to the text; `None` if the node does not
+    /// hold it.
     ///
     /// # Errors
     ///
@@ -263,8 +263,11 @@ impl<'a> KnowledgeBase<'a> {
     ///
     /// # Errors
     ///
-    /// [`ExchangeError`] with the number of the line that cannot be taken; then nothing of the
-    /// import becomes visible.
+    /// [`ExchangeError`], with the number of the line where one cannot be read or is no record; and
+    /// [`ExchangeError::Store`] for a pattern that the node has retired or purged, and when the store
+    /// cannot be read or written. Then nothing of the import becomes visible, unless the store failed at
+    /// the end: the tombstones may be there then, and of the patterns what
+    /// [`commit`](PatternStore::commit) says.
     pub fn import(&self, lines: impl BufRead) -> Result<u64, ExchangeError> {
         exchange::import(self.store, self.node_idx, lines)
     }
@@ -299,8 +302,9 @@ impl<'a> KnowledgeBase<'a> {
     ///
     /// # Errors
     ///
-    /// [`ParquetError`](crate::parquet::ParquetError), with the number of the row that cannot be
-    /// taken; then nothing of the import becomes visible.
+    /// [`ParquetError`](crate::parquet::ParquetError), with the number of the row where one is no
+    /// pattern; then nothing of the import becomes visible. Failures of the store are as in
+    /// [`import`](Self::import).
     #[cfg(feature = "parquet")]
     pub fn import_parquet(
         &self,

@@ -16,8 +16,8 @@ const LOCK: &str = ".lock";
 
 /// A directory for working files, which is removed with all that it holds when it is dropped.
 ///
-/// A process that is killed cannot remove its own. The next one that makes one in the same place
-/// does, because nobody holds the lock of that directory any more.
+/// A process that is killed cannot remove its own. The next one of the same user that makes one in the
+/// same place does, because nobody holds the lock of that directory any more.
 ///
 /// ```
 /// use kato_store::scratch::ScratchDir;

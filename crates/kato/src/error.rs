@@ -19,9 +19,9 @@ use kato_store::StoreError;
 
 /// Failure to train, to open or to ask.
 ///
-/// Its text has all causes, in one line but for lists of differences: it has no
-/// [`source`](Cause::source), and what the library concerned says is in its variant. What a store says is [`Store`](Self::Store),
-/// with what the library that met it was about.
+/// Its text has all causes, in one line but for lists of differences, so nobody need follow its
+/// [`source`](Cause::source). What the library concerned says is in its variant. What a store says is
+/// [`Store`](Self::Store), with what the library that met it was about.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -32,8 +32,10 @@ use crate::{Error, tokenizer_of};
 /// # Errors
 ///
 /// [`Error::Run`] with the reason where a file was not learned, has changed since, or where nobody can tell
-/// what is left without it; [`Error::Source`], [`Error::Store`], [`Error::Tokenizer`], [`Error::NotTrained`].
-/// Then nothing is forgotten, unless the text says that it is and that its occurrences could not be removed.
+/// what is left without it; [`Error::Train`], [`Error::Source`], [`Error::Store`], [`Error::NotTrained`], and those
+/// of [`tokenizer_of`]. Then nothing is forgotten, but where [`Error::Run`] says that occurrences could not be
+/// removed or the manifest not be written: those come behind it; and where a store that failed in its commit
+/// finds it when it is opened again.
 pub fn forget<F: Into<PathBuf>>(
     kb: impl AsRef<Path>,
     files: impl IntoIterator<Item = F>,

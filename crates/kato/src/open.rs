@@ -51,7 +51,7 @@ pub fn open(kb: impl AsRef<Path>) -> Result<Hierarchy, Error> {
 ///
 /// # Errors
 ///
-/// As [`OpenOptions::open`].
+/// As [`OpenOptions::open_head`].
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -80,22 +80,22 @@ pub enum Access {
 /// How a knowledge base is opened. Answers depend on the generation, and on the damage policy where the
 /// newest commit is damaged.
 ///
-/// What is opened can be cloned and shared between threads: every handle sees the same.
+/// A [`Hierarchy`] can be cloned and shared between threads: every handle sees the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OpenOptions {
     /// Whether it may learn. Default: it may not.
     pub access: Access,
     /// Bytes of memory at most for what is loaded: patterns and symbols, those not counted that lie in an
-    /// index. Where more would have to be loaded, the index of all is written first, beside the knowledge
-    /// base, which takes half as much for sorting, 256 MiB at most, and 4 bytes for each pattern of two
-    /// levels. The parts of an index that the system keeps in memory are given back when others need
+    /// index. Where more would have to be loaded, the index of all is written first, in the directory of the
+    /// knowledge base, which takes half as much for sorting, 1 MiB to 256 MiB, and 4 bytes for each pattern of
+    /// two levels. The parts of an index that the system keeps in memory are given back when others need
     /// it, and are not counted. Levels that learned emotives are in no index. Default: no limit.
     pub max_memory: Option<usize>,
     /// Reaction to a newest commit that is damaged. Default: refuse.
     pub damage_policy: DamagePolicy,
     /// Whether an index that is missing is written first. Default: where much would have to be loaded
-    /// without it. Where it cannot be written, as in a directory that is read-only, what no index holds is
+    /// without it, and nobody trains meanwhile. Where it cannot be written, as in a directory that is read-only, what no index holds is
     /// loaded, unless it is required.
     pub index: IndexPolicy,
     /// Threads that one question may take; questions at a time share them. Default: one a core.
@@ -226,8 +226,10 @@ impl OpenOptions {
     ///   right to write;
     /// * [`Error::NotTrained`], [`Error::Tokenizer`] and [`Error::OtherTokenizer`] when what it needs for
     ///   asking is missing, [`Error::Address`] for an address that leads to no knowledge base;
-    /// * within an amount of memory [`Error::Index`] when an index has to be written and cannot be, and
-    ///   [`Error::Engine`] with [`LoadMemoryFull`](EngineError::LoadMemoryFull) when a level does not fit
+    /// * [`Error::Index`] when an index cannot be written that is required, or without which more than
+    ///   [`max_memory`](Self::max_memory) would be loaded;
+    /// * [`Error::Ask`] when the store's nodes are not those of its rules;
+    /// * within an amount of memory [`Error::Engine`] with [`LoadMemoryFull`](EngineError::LoadMemoryFull) when a level does not fit
     ///   that is in no index. Where an index turns out to be damaged later and what it holds does not fit,
     ///   reads fail with [`Unreadable`](EngineError::Unreadable).
     pub fn open(self, kb: impl AsRef<Path>) -> Result<Hierarchy, Error> {
@@ -265,8 +267,8 @@ impl OpenOptions {
         Ok(Hierarchy::new(engine, tokenizer, rules.learner)?)
     }
 
-    /// Opens the nodes of an embedded store alone, which need no tokenizer: over its index if it has one
-    /// that can be used, and in memory otherwise.
+    /// Opens the nodes of an embedded store alone, which need no tokenizer: over its index, which is written
+    /// first where [`index`](Self::index) wants it, and in memory where none can be used.
     ///
     /// # Errors
     ///
@@ -304,12 +306,11 @@ impl OpenOptions {
         }
     }
 
-    /// Counts the patterns of an embedded store, as [`open_head`](Self::open_head) does those of a
-    /// directory.
+    /// Opens the head of an embedded store, as [`open_head`](Self::open_head) does that of a directory.
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open).
+    /// As [`open_head`](Self::open_head).
     pub fn open_head_of(
         self,
         store: Arc<EmbeddedStore>,
@@ -334,7 +335,8 @@ impl OpenOptions {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`] when the directory holds something, or cannot be written.
+    /// [`Error::Store`] when the directory holds something, or cannot be written; [`Error::Address`] when it
+    /// is no directory; and as [`open`](Self::open).
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;

@@ -86,14 +86,14 @@ impl<'a> Preparation<'a> {
         }
     }
 
-    /// Returns how the index is written; `None` where it is not due.
+    /// Returns how the index will be written; `None` where it is not due, or has been written.
     #[must_use]
     pub const fn index_options(&self) -> Option<&BuildOptions> {
         self.index.as_ref()
     }
 
-    /// Writes the index; `None` where it is not due, and then what was deleted of the one that is there is
-    /// [kept](keep_deleted).
+    /// Writes the index; `None` where it is not due (any more), and then what was deleted of the one that is
+    /// there is [kept](keep_deleted).
     ///
     /// # Errors
     ///

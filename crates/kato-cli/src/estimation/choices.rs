@@ -81,7 +81,7 @@ pub(crate) enum Law {
     Slope,
     /// Heaps' law, from the growth within the sample.
     Heaps,
-    /// No further repeats: an upper bound.
+    /// The share of repeats stays as observed.
     Linear,
 }
 

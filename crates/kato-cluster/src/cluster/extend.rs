@@ -12,8 +12,9 @@ impl Cluster {
     /// Plans the next generation: the corpus of the last one with more behind it, of which only what
     /// is new is learned. The last extension again is done before.
     ///
-    /// `add` gets a builder with the files and the options of the last generation's corpus and adds
-    /// inputs to it; it may be called twice. All tasks of the last generation must be done, and its
+    /// `add` gets a builder with the files and the options of a generation's corpus and adds inputs to
+    /// it; it may be called twice, for the generation before the last one as well, to find out
+    /// whether that was extended so. All tasks of the last generation must be done, and its
     /// files must still be there and be what they were. What was published stays as it is.
     ///
     /// # Errors

@@ -33,7 +33,7 @@ impl GcOptions {
     }
 }
 
-/// What was removed.
+/// What was removed, or would be.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct GarbageReport {
@@ -46,7 +46,7 @@ pub struct GarbageReport {
 impl Cluster {
     /// Removes objects of all generations that no marker names and none ever will.
     ///
-    /// That is what attempts left behind at tasks, merges and seals that are *done*: whoever still works at
+    /// That is the data that attempts left behind at tasks, merges and seals that are *done*: whoever still works at
     /// one can only find that out. It is also what the trial of a plan left, and with
     /// [`merged_inputs`](GcOptions::merged_inputs) the slices of tasks. What belongs to unfinished work stays, however old it is, so a
     /// worker that sleeps for a week and then commits commits what is there. No clock is read.

@@ -36,7 +36,7 @@ struct Learned {
 
 impl Cluster {
     /// Learns a task and commits it: its slices are uploaded, then its marker is created, which is
-    /// the commit. A task that is done is found done before anything is read.
+    /// the commit. A task that is done is found done before the corpus is read.
     ///
     /// `builder` opens the corpus of the plan: `StreamingDatasetLoader::builder_of` its
     /// [`corpus`](Plan::corpus). Working files are made in a directory of their own in `scratch`.

@@ -16,12 +16,13 @@ use crate::plan::Plan;
 impl Cluster {
     /// Merges a range of a level over all tasks and commits it. A merge that is done is found done.
     ///
-    /// All tasks must be done; levels and ranges need nothing of each other. The range of every task
+    /// All tasks must be done, and of an extension the same merge of the generation before; levels and
+    /// ranges need nothing of each other. The range of every task
     /// is fetched into a directory in `scratch`, or read where it lies if the store is a directory.
     ///
     /// # Errors
     ///
-    /// [`ClusterError::Unfinished`] with the tasks that are not done, [`ClusterError::Disagrees`],
+    /// [`ClusterError::Unfinished`] with what is not done, [`ClusterError::Disagrees`],
     /// and what reading or the store meets.
     pub async fn merge(
         &self,

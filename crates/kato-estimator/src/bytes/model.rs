@@ -118,7 +118,7 @@ impl ByteModel {
     /// Fits the coefficients to measured levels by least squares of relative errors, no coefficient
     /// below 0.
     ///
-    /// Levels above 0 take the coefficients of level 0 where none of them was measured.
+    /// Levels above 0 take the coefficients of level 0 where none can be fitted to them.
     /// Measurements should be of several chunk sizes and numbers of patterns: from levels that are
     /// alike the coefficients cannot be told apart.
     ///

@@ -120,7 +120,7 @@ impl CleanupPlan {
     ///
     /// [`AnalysisError::Node`] when the store lacks a node that the options name,
     /// [`AnalysisError::Read`] when any node cannot be read, [`AnalysisError::ChangedMeanwhile`]
-    /// when the store is written to at the same time.
+    /// when it shows that the store is written to at the same time.
     pub fn new(store: &dyn PatternStore, options: &CleanupOptions) -> Result<Self, AnalysisError> {
         let applies_threshold = applies_threshold(store, options)?;
         // Taken before the patterns are read: if the store is written to meanwhile, they no longer
@@ -174,7 +174,7 @@ impl CleanupPlan {
     /// # Errors
     ///
     /// [`AnalysisError::ChangedSince`] when the store is not what the plan was made for,
-    /// [`AnalysisError::Read`], [`AnalysisError::Forget`]; then nothing was removed.
+    /// [`AnalysisError::Read`]; then nothing was removed. [`AnalysisError::Forget`].
     pub fn apply(&self, store: &dyn PatternStore) -> Result<(), AnalysisError> {
         self.check(store)?;
         if self.removed() == 0 {

@@ -42,7 +42,7 @@ pub struct LevelComparison {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct MetricDifference {
-    /// The name of the number: that of the field of the snapshot.
+    /// The name of the number, such as `patterns`.
     pub metric: String,
     /// Before; `None` when there is no such level or nothing was counted.
     pub before: Option<f64>,
@@ -50,7 +50,7 @@ pub struct MetricDifference {
     pub after: Option<f64>,
     /// After less before.
     pub absolute: Option<f64>,
-    /// `absolute` / before; `None` when that is zero.
+    /// `absolute` / before; `None` without `absolute`, and when before is zero.
     pub relative: Option<f64>,
 }
 

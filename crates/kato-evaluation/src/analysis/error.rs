@@ -33,7 +33,9 @@ pub enum AnalysisError {
         /// The first node that is different.
         node: String,
     },
-    /// The store could not remove the patterns. Nothing was removed.
+    /// The store could not remove the patterns. Nothing was removed, unless the store finds the commit
+    /// later, which then removes all of them: see
+    /// [`PatternStore::forget`](kato_store::PatternStore::forget).
     #[error("cannot forget the patterns of the plan")]
     Forget {
         /// The store's error.

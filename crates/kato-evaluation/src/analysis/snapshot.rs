@@ -44,7 +44,7 @@ impl Default for SnapshotOptions {
 
 /// The content of a store in numbers.
 ///
-/// Equal knowledge gives equal snapshots, whatever kind of store holds it and however it came
+/// Equal knowledge gives equal numbers, whatever kind of store holds it and however it came
 /// there. A snapshot is serialised as JSON; [`from_json`](Self::from_json) reads it back and
 /// refuses other versions. Numbers for which nothing was counted are `null`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -85,7 +85,7 @@ impl Snapshot {
     /// # Errors
     ///
     /// [`AnalysisError::Read`] when any node cannot be read, [`AnalysisError::ChangedMeanwhile`]
-    /// when the store is written to at the same time.
+    /// when it shows that the store is written to at the same time.
     pub fn from_store(
         store: &dyn PatternStore,
         options: &SnapshotOptions,

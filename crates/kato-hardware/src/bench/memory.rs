@@ -12,7 +12,7 @@ use crate::figure::{Finding, Measured, MeasuredFigure, MeasurementMethod, Unit};
 use crate::meter::{Meter, figure, windows};
 
 /// Memory bandwidth: bytes read and bytes written, added up, in arrays that together are at least
-/// twice the largest cache. Where memory does not allow that, the figures are `Cached`.
+/// twice the largest cache. Where memory or time does not allow that, the figures are `Cached`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct MemoryResults {

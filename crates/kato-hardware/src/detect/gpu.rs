@@ -14,7 +14,7 @@ use super::tool::{Answer, ask};
 use crate::figure::Finding;
 
 /// Graphics processors by vendor. A list is empty if the tool says that there are none, and unknown
-/// without the tool.
+/// where nothing tells it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Gpus {

@@ -16,7 +16,7 @@ use super::files::{HEADER, content_dir, content_of, counts_dir};
 use super::open::whole;
 use super::{CountsError, anew};
 
-/// How counts are written. The result does not depend on it.
+/// How counts are written. Answers do not depend on it.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct CountsOptions {
@@ -50,7 +50,7 @@ impl CountsOptions {
         self
     }
 
-    /// Sets what is asked every few thousand patterns whether to end without a result.
+    /// Sets what is asked again and again whether to end without a result.
     #[must_use]
     pub fn with_cancel(mut self, is_cancelled: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         self.is_cancelled = Arc::new(is_cancelled);

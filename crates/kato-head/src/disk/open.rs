@@ -34,7 +34,8 @@ const MOST_IN_MEMORY: usize = 1 << 20;
 ///
 /// # Errors
 ///
-/// [`CountsError`] when there are counts that cannot be used; the store itself can.
+/// [`CountsError`] when the counts of what the store holds cannot be used, while the store itself can, and for
+/// [options](crate::HeadError::Option) outside their range. Counts of a part that cannot be used are none.
 pub fn open(
     store: &EmbeddedStore,
     vocabulary: Option<&mut dyn Iterator<Item = &str>>,

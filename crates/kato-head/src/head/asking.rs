@@ -36,7 +36,7 @@ impl Head {
     }
 
     /// Creates an outside opinion of symbols and their weights, such as KATO's predictions. Symbols
-    /// that cannot come next are left out, as are weights that are not above 0.
+    /// that the head does not know are left out, as are weights that are not above 0 or infinite.
     #[must_use]
     pub fn outside<'a>(&self, weights: impl IntoIterator<Item = (&'a str, f64)>) -> Outside {
         // In the order given, which is that of their sum.

@@ -10,7 +10,7 @@ pub struct ConnectionFigures {
     pub bulks: u64,
     /// Upserts in them.
     pub upserts: u64,
-    /// Operations that were tried again because the server did not answer.
+    /// Times that an operation was tried again, as the server did not answer or could not do it then.
     pub retries: u64,
     /// Bulks that a replay found applied already.
     pub replays: u64,

@@ -211,7 +211,7 @@ impl MongoRuns {
     /// # Errors
     ///
     /// [`StoreError::Missing`] when there is no such run, [`StoreError::Locked`] while a process
-    /// writes either, [`StoreError::Exists`] when the other name is taken,
+    /// writes it or copies something to the other name, [`StoreError::Exists`] when that name is taken,
     /// [`StoreError::NotAKnowledgeBase`] when databases of that name are another's,
     /// [`Error::Unfinished`](crate::Error::Unfinished) when the last commit is not finished, and as
     /// [`list`](Self::list).

@@ -199,8 +199,8 @@ impl TrainingHistory {
     ///
     /// # Errors
     ///
-    /// [`HistoryError::Value`] for a time that is none, [`HistoryError::Sqlite`] when the file
-    /// cannot be written, for which it is waited 30 s.
+    /// [`HistoryError::Value`] for a number below 0 or none, [`HistoryError::Sqlite`] when the file
+    /// cannot be written; another writer is waited for, 30 s at most.
     pub fn record(&mut self, run: &NewRun) -> Result<String, HistoryError> {
         let ids = self.record_all(std::slice::from_ref(run))?;
         Ok(ids.into_iter().next().unwrap_or_default())

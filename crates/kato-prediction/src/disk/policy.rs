@@ -115,7 +115,7 @@ pub const fn expected_bytes(n_patterns: u64) -> u64 {
 ///
 /// # Errors
 ///
-/// As [`build`]; the store is asked in memory then.
+/// As [`build`]; the store is asked as before then.
 pub fn keep(
     store: &EmbeddedStore,
     policy: IndexPolicy,

@@ -31,7 +31,7 @@ pub fn aggregate_potential(weight: f64, total_weight: f64) -> f64 {
 }
 
 /// Computes a prediction's share of the support of its future, times the mean
-/// similarity of the ensemble.
+/// similarity of the ensemble by frequency, for which predictions without a future count 0.
 ///
 /// `aggregate_potential` is that of the prediction's future, `None` if the future is empty.
 /// Formula: weighted strength / aggregate potential; 0 without a future or if that potential is 0.

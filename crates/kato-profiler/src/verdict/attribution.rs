@@ -7,7 +7,7 @@ use super::{Cause, Evidence, Gain, Verdict};
 use crate::summary::{ProfilingSummary, StageSummary};
 
 /// A judge that finds the stage that is used most fully, and what takes its time. The rules and
-/// thresholds are in `docs/profiling.md`; the thresholds can be set.
+/// thresholds are in `docs/profiling.md`; these thresholds can be set.
 ///
 /// It reads the summary alone, so a profile that was exported can be judged again.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -166,7 +166,7 @@ impl EmbeddedStore {
     /// from them, such as an index, stays valid. They do not count among the
     /// [`max_segments`](super::EmbeddedOptions::max_segments); those of an earlier call are free again.
     ///
-    /// Forgetting writes them again only where more of all of them together is deleted than
+    /// Forgetting writes them again where more of all of them together is deleted than
     /// [`max_deleted_percent`](super::EmbeddedOptions::max_deleted_percent).
     ///
     /// Lasts until the store is closed, and binds neither [`compact`](Self::compact) and

@@ -22,7 +22,7 @@ pub struct EmbeddedOptions {
     /// Who waits for merges. Default: the commit that makes them necessary.
     pub merging: Merging,
     /// Merges that go on [beside commits](Merging::Beside) at once, at most; each is one thread's work.
-    /// `None`, the default, for one for every four threads that the machine runs at once.
+    /// `None`, the default, for one for every four threads that the machine runs at once, at least one.
     pub max_merges: Option<NonZeroUsize>,
     /// Part of a node's patterns in a segment, in percent, that may be deleted of it before it is written
     /// again without them. Until then they take their room on the disk. 0 rewrites at once, so that no

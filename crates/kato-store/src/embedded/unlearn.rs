@@ -58,7 +58,8 @@ impl EmbeddedStore {
     ///
     /// [`StoreError::NotLearned`] where a pattern was learned less often, or has a first sighting, metadata or
     /// emotives, of which nobody can tell what is left; [`StoreError::NodeCount`]; and when one of the stores
-    /// cannot be read, or this one not be written. Then nothing is taken back.
+    /// cannot be read. Then nothing is taken back. When this one cannot be written, what holds is as
+    /// after [`commit`](PatternStore::commit).
     pub fn unlearn(&self, lessons: &dyn PatternStore, checkpoint: Value) -> Result<(), StoreError> {
         let writer = self.writer()?;
         check_node_count(&self.nodes, lessons.nodes().len())?;

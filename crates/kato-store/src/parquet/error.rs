@@ -10,7 +10,8 @@ use crate::StoreError;
 
 /// An error of writing or reading a Parquet file of patterns.
 ///
-/// After an error of an import nothing of it is visible.
+/// After an error of an import nothing of it is visible, unless the store failed in its
+/// [commit](crate::PatternStore::commit).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParquetError {

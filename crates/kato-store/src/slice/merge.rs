@@ -39,7 +39,8 @@ pub fn merge(
         .enumerate()
         .try_for_each(|(number, chunk)| {
             let mut name = path.file_name().unwrap_or_default().to_owned();
-            name.push(format!(".{number}"));
+            // There are fewer inputs each time, so groups of groups have names of their own.
+            name.push(format!(".{}-{number}", inputs.len()));
             let group = path.with_file_name(name);
             groups.push(SliceSource::from_file(&group));
             merge_open(chunk, limits, NameRanges::whole(), &group).map(drop)

@@ -215,6 +215,21 @@ fn many_slices_are_merged_in_groups() {
 }
 
 #[test]
+fn more_slices_than_two_rounds_of_groups_take_are_merged() {
+    let dir = tempfile::tempdir().unwrap();
+    let limits = AttributeLimits::default();
+    let one = dir.path().join("one");
+    let sealed = batch(&[vec![1, 1]], 0);
+    let written = write_batch(&sealed, 0, &limits, NameRanges::whole(), &one).unwrap();
+    let inputs = vec![SliceSource::from_file(&one); MAX_INPUTS * MAX_INPUTS + 1];
+    let all = dir.path().join("all");
+    let merged = merge(&inputs, &limits, NameRanges::whole(), &all).unwrap();
+    assert_eq!(merged.patterns(), written.patterns());
+    assert_eq!(merged.learns(), inputs.len() as u64 * written.learns());
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+}
+
+#[test]
 fn a_file_that_lacks_a_part_is_not_taken_for_one_without_patterns() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("slice");

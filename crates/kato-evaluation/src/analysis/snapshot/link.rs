@@ -44,8 +44,7 @@ pub struct LinkSnapshot {
     /// What parents and children reveal about each other, weighted by learn calls; `None` when no
     /// pattern has children.
     pub information: Option<Information>,
-    /// What the upper node's patterns have in common; `None` when there are fewer than two, or
-    /// none has children.
+    /// What the upper node's patterns have in common; `None` when no pair that was looked at has children.
     pub similarity: Option<Similarity>,
     /// Entropy of the upper node less that of the lower one, in bits.
     pub entropy_change: Option<f64>,

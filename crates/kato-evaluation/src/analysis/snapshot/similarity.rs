@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Similarity {
-    /// Mean, over pairs of different patterns, of the Jaccard index of their sets of children:
-    /// common children / all children. 0: no two have a child in common. Its complement is the
+    /// Mean, over the pairs that were compared, of the Jaccard index of their sets of children:
+    /// common children / all children. 0: no pair has a child in common. Its complement is the
     /// diversity of the node.
     pub mean_jaccard: f64,
-    /// Pairs that were compared.
+    /// Pairs that were compared: of different patterns, of which at least one has children.
     pub pairs: u64,
 }
 
