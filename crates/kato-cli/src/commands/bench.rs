@@ -21,11 +21,12 @@ use crate::repository::sources_or_own_text;
 
 /// Measures how training scales with the number of workers, per backend.
 ///
-/// Trains the same documents again and again, each time into a run of its own that is removed
-/// afterwards: for every backend and every number of workers, in turn, so that a slow moment of the
-/// machine meets all of them. The table has documents per second (median over the repetitions,
-/// smallest and largest), speed-up against the first number of workers, and efficiency: speed-up by
-/// workers. More workers than cores cannot make a backend in this process faster.
+/// Trains the same documents again and again, each time into a run of its own, whose knowledge is
+/// removed afterwards: for every backend and every number of workers, in turn, so that a slow
+/// moment of the machine meets all of them. The table has documents per second (median over the
+/// repetitions, smallest and largest), speed-up against the first number of workers, and
+/// efficiency: speed-up by workers. More workers than cores cannot make a backend in this process
+/// faster.
 ///
 /// Every repetition's knowledge is compared with that of the first: the same learn calls on every
 /// level, and distinct patterns where the backend counts them, or it is an error.
