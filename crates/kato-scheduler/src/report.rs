@@ -52,7 +52,7 @@ pub struct TrainingReport {
     pub dropped: Dropped,
     /// Records without text, which are no documents.
     pub blank_records: u64,
-    /// Records shorter than the loader's minimum.
+    /// Records not longer than the minimum of the loader.
     pub short_records: u64,
     /// Documents learned in this session.
     pub session_documents: u64,
