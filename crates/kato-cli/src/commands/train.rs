@@ -156,15 +156,18 @@ impl Args {
 /// What the user is told at once after Ctrl-C.
 const STOPPING: &str = "stopping: committing what was learned";
 
-/// The last word of a run that was stopped.
-const STOPPED: &str =
-    "interrupted; everything committed is safe. Go on with the same command and --resume.";
-
 /// The last word where the run may have been made or not.
 const BEGINNING: &str = "interrupted while the run began: give the same command again, with --resume if it asks for that";
 
-/// The last word of a run that did not stop in time.
-const GIVEN_UP: &str = "interrupted, and ended in the middle of its work; everything committed is safe. Go on with the same command and --resume.";
+/// Returns the last word of a run that was stopped, or that did not stop in time.
+fn last_word(args: &Args, is_in_time: bool) -> String {
+    let how = match is_in_time {
+        true => "interrupted",
+        false => "interrupted, and ended in the middle of its work",
+    };
+    let more = args.destination.going_on();
+    format!("{how}; everything committed is safe. Go on with the same command and {more}.")
+}
 
 /// Exit code of a run that is done although documents failed.
 const FAILED_DOCUMENTS: u8 = 3;
@@ -223,7 +226,7 @@ fn run(args: &Args) -> Result<ExitCode> {
     // Until here Ctrl-C ends the process at once.
     let cancel_index = Cancel::new();
     let (stop, cancel) = (options.stop.clone(), cancel_index.clone());
-    on_interrupt(STOPPING, GIVEN_UP, move || {
+    on_interrupt(STOPPING, last_word(args, false), move || {
         stop.stop();
         cancel.cancel();
     });
@@ -315,7 +318,7 @@ fn exit_code(args: &Args, report: &TrainingReport) -> ExitCode {
     if is_interrupted() {
         // Also for a run that was complete by then: resuming finds that out, and does what is left
         // behind the corpus.
-        notice::say(STOPPED);
+        notice::say(last_word(args, true));
         return ExitCode::from(INTERRUPTED);
     }
     if args.errors.fail_on_errors && report.errors > 0 {

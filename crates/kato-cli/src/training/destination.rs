@@ -67,6 +67,9 @@ pub(crate) struct DestinationArgs {
     /// new name. Needed to resume.
     #[arg(long, value_name = "NAME")]
     run: Option<RunName>,
+    /// Whether the run got a name that the user did not give.
+    #[arg(skip)]
+    is_named_for_user: bool,
     /// For kato: documents that go to the server together.
     #[arg(long, value_name = "N", default_value = "8")]
     batch: NonZeroUsize,
@@ -148,6 +151,7 @@ impl DestinationArgs {
             }
             Backend::Kato(_) | Backend::Mongodb(_) => {
                 let unique = || RunName::from_random(Uuid::new_v4().as_u64_pair().0);
+                self.is_named_for_user = self.run.is_none();
                 self.run.get_or_insert_with(unique);
                 Ok(())
             }
@@ -179,6 +183,14 @@ impl DestinationArgs {
     /// Returns the name of the run; empty for an embedded one, which has none.
     fn run(&self) -> &str {
         self.run.as_ref().map_or("", RunName::as_str)
+    }
+
+    /// Returns what the user's command needs besides to go on with the run.
+    pub(crate) fn going_on(&self) -> String {
+        match self.is_named_for_user {
+            true => format!("--run {} and --resume", self.run()),
+            false => "--resume".to_owned(),
+        }
     }
 
     /// Returns the file that keeps the position of a run on a server.

@@ -63,7 +63,9 @@ fn requests_without_an_end_are_given_up_and_found_again() {
     let mut server = StockServer::start(StockOptions::default().data(&data).hang_after(40));
     let backend = format!("kato:{}", server.url());
     let more = ["--workers", "8", "--settle", "0.5", "--timeout", "300"];
-    let command = place.train("corpus.jsonl", &arguments(&backend, &more));
+    // Without a name of its own.
+    let unnamed = ["--backend", &backend, "--quiet", "--metadata"];
+    let command = place.train("corpus.jsonl", &[&unnamed, &more[..]].concat());
     let mut random = Random::from_seed(1);
     let start = Instant::now();
     let interrupted = interrupt(command, Duration::from_secs(6), &mut random);
@@ -76,10 +78,13 @@ fn requests_without_an_end_are_given_up_and_found_again() {
         told.contains("interrupted; everything committed is safe"),
         "{told}"
     );
+    let named = told.split_once("the same command and --run ");
+    let (name, how) = named.and_then(|(_, how)| how.split_once(' ')).unwrap();
+    assert!(how.starts_with("and --resume."), "{told}");
     server.restart_with(StockOptions::quick().data(&data));
-    let more = [&more[..], &["--resume"]].concat();
+    let more = [&more[..], &["--run", name, "--resume"]].concat();
     let output = place
-        .train("corpus.jsonl", &arguments(&backend, &more))
+        .train("corpus.jsonl", &[&unnamed, &more[..]].concat())
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));

@@ -349,7 +349,8 @@ fn resuming_what_nobody_knows_and_teaching_what_is_taught_are_errors() {
             matches!(own_error(&refused), Some(RemoteError::TaughtBefore { .. })),
             "{refused:?}"
         );
-        let asked_for = builder("taken", "c.json")
+        // What is refused leaves nothing that the same run would have to go on from.
+        let asked_for = builder("taken", "b.json")
             .with_taught_nodes(true)
             .create(&learner, &configuration)
             .map_err(TrainError::from)
