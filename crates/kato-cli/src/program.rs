@@ -26,10 +26,10 @@ use crate::{advice, interrupt, names, notice, settings, source, unused, usage};
 /// to KATO's clients with `kato serve`.
 ///
 /// Ctrl-C, SIGTERM and SIGHUP are obeyed within 5 seconds, and a second one at once. What is committed stays,
-/// and the same command, with --resume or --journal where it has that, goes on from there.
+/// and a command with --resume or --journal goes on from there.
 ///
 /// Exit codes say what to do: `kato help COMMAND` lists them, the same for all commands. `kato serve`
-/// ends with 0 when a signal stops it once it listens.
+/// that a signal stops in order ends with 0.
 #[derive(Debug, Parser)]
 #[command(name = "kato", version, subcommand_value_name = "COMMAND")]
 struct Program {

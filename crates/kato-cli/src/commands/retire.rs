@@ -53,7 +53,8 @@ pub(crate) struct Args {
 /// Removes retired patterns with all that they taught: their counts, those of their symbols, their
 /// emotives and metadata, in one commit. They stay retired, so nobody learns them again.
 ///
-/// First it shows what would go. Then it asks; where standard input is no terminal, it needs --yes.
+/// First it shows what would go (except with --json). Then it asks; where standard input is no terminal, it needs
+/// --yes.
 /// Patterns of the level above that refer to one keep its name as a symbol. What goes leaves the
 /// files on the disk later; see --rewrite. Only a copy brings back what is gone.
 ///

@@ -71,8 +71,8 @@ pub(crate) struct Args {
     /// this is not loopback.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8000")]
     addr: SocketAddr,
-    /// File with one bearer token a line; requests must carry one of them, except to / and
-    /// /health.
+    /// File with one bearer token a line; requests must carry one of them, except those to / and
+    /// /health and the preflights of pages of --allow-origin or --allow-all-origins.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Speak HTTPS with this certificate, PEM with those that lead to its root.

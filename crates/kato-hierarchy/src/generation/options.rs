@@ -50,8 +50,8 @@ pub struct GenerationOptions {
     /// The metric that scores a continuation, as its mean over the predictions on its path.
     /// Default: the potential.
     pub rank: RankMetric,
-    /// The only level whose futures are taken; `None`, the default, takes the highest that has
-    /// one.
+    /// The only level whose futures are taken; `None`, the default, takes the highest of those
+    /// that fit the text best.
     pub level: Option<usize>,
     /// Number of continuations that each level compares and passes to the level above; 1 to 1000.
     /// Default 10.
