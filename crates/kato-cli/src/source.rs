@@ -67,7 +67,8 @@ pub(crate) struct SourceArgs {
     /// What is one document in a plain text file.
     #[arg(long, value_name = "UNIT", value_enum, default_value_t = Unit::File)]
     text_unit: Unit,
-    /// Leave out and count records whose text is not longer than this many characters.
+    /// Leave out and count records whose text, without white space around it, is not longer than this many
+    /// characters.
     #[arg(long, value_name = "N", default_value_t = 0)]
     min_chars: u64,
     /// Read in a random order that this number decides. Default: in the order of the files, except

@@ -62,9 +62,9 @@ use crate::{notice, program};
 /// Trains a concept hierarchy from text into a knowledge base on the disk, the nodes of a KATO
 /// server, or a MongoDB.
 ///
-/// Reads plain text, JSON Lines, CSV, TSV and Parquet, also compressed, from disk, the Hugging Face
-/// Hub, web servers and object stores. A run can be stopped at any moment, even by kill -9, and
-/// goes on with the same command and --resume to the same result.
+/// Reads Parquet, and plain text, JSON Lines, CSV and TSV, also compressed, from disk, the
+/// Hugging Face Hub, web servers and object stores. A run can be stopped at any moment, even by
+/// kill -9, and goes on with the same command and --resume to the same result.
 ///
 /// With --json one JSON object on standard output tells the result: samples_processed,
 /// samples_attempted, session_documents, held_out_documents, blank_records, short_records,

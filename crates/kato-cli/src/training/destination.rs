@@ -80,11 +80,12 @@ pub(crate) struct DestinationArgs {
     /// and can be resumed.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     patience: u32,
-    /// For kato: seconds until an answer is given up; no longer than --patience.
+    /// For kato: seconds until an answer is given up, of questions 10 at least; no longer than
+    /// --patience.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     timeout: Duration,
     /// For kato: after a request without an answer, wait until a stock server has changed nothing
-    /// for this many seconds.
+    /// for this many seconds, or longer where it is slow.
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     settle: Duration,
     /// For kato: teach nodes that know patterns of which this run knows nothing. On a stock server
