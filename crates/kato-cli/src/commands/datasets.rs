@@ -39,7 +39,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// The datasets that have a key, with the time that learning each takes.
+    /// The datasets that have a key, with the time to learn those whose rows are known.
     List(ListArgs),
     /// What a source consists of: files, sizes, validators, revision, rows, time; no document is
     /// read.

@@ -25,8 +25,7 @@ use crate::occurrences::{self, Kept};
 use crate::patience::Spinner;
 use crate::trained_run::TrainedRun;
 
-/// Writes the index of a trained knowledge base beside it, with which it opens in milliseconds
-/// whatever its size.
+/// Writes the index of a trained knowledge base beside it, with which it opens in milliseconds.
 ///
 /// `kato train` and other commands leave one where there is much to ask: this writes it where there
 /// is little as well, and where it is damaged. Answers are the same without it. An index that is

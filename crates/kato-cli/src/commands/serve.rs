@@ -151,10 +151,11 @@ pub(crate) struct Args {
     /// Memory for the names and genes of all nodes; beyond it no node is made and no genes grow.
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     max_node_memory: ByteSize,
-    /// Memory for what the nodes in memory have learned. Where there is more, the nodes that were
-    /// not used for longest leave memory, and are read again when they are used. A node that takes
-    /// three quarters of it learns no more. What lies in an index on the disk is not counted.
-    /// Default: half of the memory that this machine has, or its container.
+    /// Memory for what the nodes in memory have learned. With --data, the nodes that were not used
+    /// for longest leave memory where there is more, and are read again when they are used, and a
+    /// node that takes three quarters of it learns no more; with --in-memory, nothing is learned
+    /// beyond it. What lies in an index on the disk is not counted. Default: half of the memory
+    /// that this machine has, or its container.
     #[arg(long, visible_alias = "memory", value_name = "SIZE")]
     max_knowledge_memory: Option<ByteSize>,
     /// Write the index of a node on the disk when it has this many new patterns, or more where its
