@@ -171,6 +171,11 @@ impl DestinationArgs {
         }
     }
 
+    /// Returns whether the nodes are first taught what another run has learned.
+    pub(crate) const fn reteaches(&self) -> bool {
+        self.reteach.is_some()
+    }
+
     /// Returns the kind of place that the knowledge goes to, for a history.
     #[must_use]
     pub(crate) fn kind(&self) -> &'static str {
