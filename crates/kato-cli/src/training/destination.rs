@@ -53,10 +53,10 @@ pub(crate) struct DestinationArgs {
     #[arg(long, value_name = "DIR", conflicts_with = "backend", value_parser = directory())]
     kb: Option<PathBuf>,
     /// For embedded: leave an index and the counts of the head, as `kato index` does. Without this
-    /// an index is written from 100,000 patterns on.
+    /// an index is usually written where 100,000 patterns or more have none.
     #[arg(long)]
     index: bool,
-    /// For embedded: leave no index, and the counts of the head as they are.
+    /// For embedded: write no index and no counts of the head; those that are there stay.
     #[arg(long, conflicts_with = "index")]
     no_index: bool,
     /// For embedded: keep every place of the documents, as `kato index --occurrences` does, for `kato
