@@ -159,7 +159,8 @@ pub(crate) struct Args {
     #[arg(long, visible_alias = "memory", value_name = "SIZE")]
     max_knowledge_memory: Option<ByteSize>,
     /// Write the index of a node on the disk when it has this many new patterns, or more where its
-    /// last index is large. A server that starts again loads only what no index holds.
+    /// last index is large; a node with emotives gets none. A server that starts again loads only
+    /// what no index holds.
     #[arg(
         long,
         value_name = "N",
