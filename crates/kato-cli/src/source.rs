@@ -49,7 +49,7 @@ pub(crate) struct SourceArgs {
     #[arg(long, value_name = "NAME")]
     id_field: Option<String>,
     /// What the files are, whatever they are called. Default: by their names, or else by their
-    /// first bytes.
+    /// first bytes, which tell JSON Lines, Parquet and plain text.
     #[arg(long, value_name = "FORMAT", value_enum)]
     format: Option<FormatOf>,
     /// How the files are compressed, whatever they are called.
@@ -90,7 +90,7 @@ pub(crate) struct SourceArgs {
     /// Pass over this many rows at the beginning.
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip: u64,
-    /// End after this many rows, whether or not they become documents.
+    /// End after this many rows beyond those of --skip, whether or not they become documents.
     #[arg(long, value_name = "N")]
     max_rows: Option<u64>,
     /// Decides from which source of a mixture each record comes.
