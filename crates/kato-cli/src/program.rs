@@ -158,6 +158,7 @@ pub(crate) fn command() -> clap::Command {
     let program = Program::command();
     #[cfg(feature = "cluster")]
     let program = program.mut_subcommand("cluster", |cluster| {
+        let cluster = cluster.mut_subcommand("plan", source::hide_refused_by_plan);
         let cluster = cluster.mut_subcommand("learn", source::hide_how_to_read);
         cluster.mut_subcommand("extend", source::hide_how_to_read)
     });

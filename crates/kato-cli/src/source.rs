@@ -132,6 +132,15 @@ pub(crate) fn hide_how_to_read(command: Command) -> Command {
     })
 }
 
+/// Hides the options that the plan of a cluster refuses: it is of a whole corpus, and of records that can be read.
+#[cfg(feature = "cluster")]
+pub(crate) fn hide_refused_by_plan(command: Command) -> Command {
+    const REFUSED: [&str; 3] = ["shard", "skip", "on_bad"];
+    REFUSED.iter().fold(command, |command, id| {
+        command.mut_arg(id, |argument| argument.hide(true))
+    })
+}
+
 /// Refuses the options that say in which order records come, and which of them, in a command that reads none.
 pub(crate) fn refuse_order(command: Command) -> Command {
     const REFUSED: [&str; 16] = [
