@@ -51,7 +51,7 @@ pub(crate) struct Args {
     /// Keep every place of the documents as well, in some two bytes a token; sorting takes 230 MB of memory.
     #[arg(long)]
     occurrences: bool,
-    /// Memory for sorting, such as 1GiB; some more comes on top. The more, the faster.
+    /// Memory for sorting, such as 1GiB; some more comes on top.
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = crate::byte_size::memory)]
     memory: ByteSize,
     /// Print one JSON object to standard output.
