@@ -14,7 +14,7 @@ use crate::numbers::counted;
 /// What is recorded with patterns beside what they are.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct RecordingArgs {
-    /// Record the document and token at which each pattern was first seen.
+    /// Record the document and token at which each pattern was first seen, which no KATO server keeps.
     #[arg(long)]
     provenance: bool,
     /// Record metadata with a document's first pattern on every level, as the original does: title
