@@ -97,7 +97,8 @@ pub(crate) struct Args {
     /// training both. Interrupted, it goes on with --resume, without --add and SOURCE.
     #[arg(long, requires = "sources", conflicts_with_all = ["resume", "reteach"])]
     add: bool,
-    /// Learning threads: a number, or auto for as many as pay. The result is the same for any number.
+    /// Learning threads: a number, or auto, which is one per core as far as the memory goes, and into a KATO
+    /// server as many as pay. The result is the same for any number.
     #[arg(long, value_name = "N|auto", default_value = "auto")]
     workers: Workers,
     /// Which worker learns which document: work-stealing, round-robin or contiguous. The result is
