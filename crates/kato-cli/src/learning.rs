@@ -14,7 +14,7 @@ use crate::numbers::counted;
 /// What is recorded with patterns beside what they are.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct RecordingArgs {
-    /// Record the document and token at which each pattern was first seen.
+    /// Record the document and token at which each pattern was first seen, which no KATO server keeps.
     #[arg(long)]
     provenance: bool,
     /// Record metadata with a document's first pattern on every level, as the original does: title
@@ -60,8 +60,8 @@ pub(crate) struct LearningArgs {
     /// short.
     #[arg(long)]
     whole_document: bool,
-    /// Leave out what another trainer leaves out. By default every token of a document is learned,
-    /// unless it is the only one.
+    /// Leave out what another trainer leaves out. With default options every token of a document is
+    /// learned, unless it is the only one.
     #[arg(long, value_name = "TRAINER", value_enum)]
     like: Option<Like>,
     /// Leave out and count paragraphs shorter than this many characters. Default: 0, or what --like

@@ -26,10 +26,10 @@ use crate::{advice, interrupt, names, notice, settings, source, unused, usage};
 /// to KATO's clients with `kato serve`.
 ///
 /// Ctrl-C, SIGTERM and SIGHUP are obeyed within 5 seconds, and a second one at once. What is committed stays,
-/// and the same command, with --resume or --journal where it has that, goes on from there.
+/// and a command with --resume or --journal goes on from there.
 ///
 /// Exit codes say what to do: `kato help COMMAND` lists them, the same for all commands. `kato serve`
-/// ends with 0 when a signal stops it once it listens.
+/// that a signal stops in order ends with 0.
 #[derive(Debug, Parser)]
 #[command(name = "kato", version, subcommand_value_name = "COMMAND")]
 struct Program {
@@ -158,6 +158,7 @@ pub(crate) fn command() -> clap::Command {
     let program = Program::command();
     #[cfg(feature = "cluster")]
     let program = program.mut_subcommand("cluster", |cluster| {
+        let cluster = cluster.mut_subcommand("plan", source::hide_refused_by_plan);
         let cluster = cluster.mut_subcommand("learn", source::hide_how_to_read);
         cluster.mut_subcommand("extend", source::hide_how_to_read)
     });

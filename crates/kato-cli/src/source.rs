@@ -49,7 +49,7 @@ pub(crate) struct SourceArgs {
     #[arg(long, value_name = "NAME")]
     id_field: Option<String>,
     /// What the files are, whatever they are called. Default: by their names, or else by their
-    /// first bytes.
+    /// first bytes, which tell JSON Lines, Parquet and plain text.
     #[arg(long, value_name = "FORMAT", value_enum)]
     format: Option<FormatOf>,
     /// How the files are compressed, whatever they are called.
@@ -61,13 +61,15 @@ pub(crate) struct SourceArgs {
     /// Memory that a decompressor may hold: `zstd --long=31` needs 2GiB.
     #[arg(long, value_name = "SIZE", default_value = "128MiB")]
     max_window: ByteSize,
-    /// Allow sources without a document, which are an error otherwise.
+    /// Allow sources without a document. Default: they are an error, but for `kato datasets info` and
+    /// `stats`.
     #[arg(long)]
     allow_empty: bool,
     /// What is one document in a plain text file.
     #[arg(long, value_name = "UNIT", value_enum, default_value_t = Unit::File)]
     text_unit: Unit,
-    /// Leave out and count records whose text is not longer than this many characters.
+    /// Leave out and count records whose text, without white space around it, is not longer than this many
+    /// characters.
     #[arg(long, value_name = "N", default_value_t = 0)]
     min_chars: u64,
     /// Read in a random order that this number decides. Default: in the order of the files, except
@@ -89,7 +91,7 @@ pub(crate) struct SourceArgs {
     /// Pass over this many rows at the beginning.
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip: u64,
-    /// End after this many rows, whether or not they become documents.
+    /// End after this many rows beyond those of --skip, whether or not they become documents.
     #[arg(long, value_name = "N")]
     max_rows: Option<u64>,
     /// Decides from which source of a mixture each record comes.
@@ -127,6 +129,15 @@ pub(crate) fn hide_how_to_read(command: Command) -> Command {
         .map(|argument| argument.get_id().as_str());
     let refused = arguments.filter(|id| !TAKEN.contains(id));
     refused.fold(command, |command, id| {
+        command.mut_arg(id, |argument| argument.hide(true))
+    })
+}
+
+/// Hides the options that the plan of a cluster refuses: it is of a whole corpus, and of records that can be read.
+#[cfg(feature = "cluster")]
+pub(crate) fn hide_refused_by_plan(command: Command) -> Command {
+    const REFUSED: [&str; 3] = ["shard", "skip", "on_bad"];
+    REFUSED.iter().fold(command, |command, id| {
         command.mut_arg(id, |argument| argument.hide(true))
     })
 }

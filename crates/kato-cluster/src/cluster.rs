@@ -120,7 +120,7 @@ impl Cluster {
     }
 
     /// Makes the plan of a corpus and a learner, after finding out whether the store can keep it.
-    /// The same plan again is no error, and counts as done by this call.
+    /// The same plan again is no error: it was done before.
     ///
     /// # Errors
     ///
@@ -142,7 +142,12 @@ impl Cluster {
     /// Creates the plan of a generation with its witness; `None` where another plan is there.
     async fn create_plan(&self, plan: Plan) -> Result<Option<Completed<Plan>>, ClusterError> {
         let key = plan_key(plan.generation());
-        let done = match self.record.create_json(&key, &plan).await? {
+        // Asked for first: to create it anew would pass for having created it, as its bytes are the same.
+        let created = match self.record.read(&key).await? {
+            Some(there) => Created::Before(there),
+            None => self.record.create_json(&key, &plan).await?,
+        };
+        let done = match created {
             Created::Own => Completed::Now(plan),
             Created::Before(there) if there == encode(&key, &plan) => Completed::Before(plan),
             Created::Before(there) => {

@@ -25,8 +25,7 @@ use crate::repository::sources_or_own_text;
 /// removed afterwards: for every backend and every number of workers, in turn, so that a slow
 /// moment of the machine meets all of them. The table has documents per second (median over the
 /// repetitions, smallest and largest), speed-up against the first number of workers, and
-/// efficiency: speed-up by workers. More workers than cores cannot make a backend in this process
-/// faster.
+/// efficiency: the speed-up, divided by how many times the workers there are.
 ///
 /// Every repetition's knowledge is compared with that of the first: the same learn calls on every
 /// level, and distinct patterns where the backend counts them, or it is an error.

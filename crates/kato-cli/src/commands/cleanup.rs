@@ -24,7 +24,8 @@ use crate::output::{stdout, unless_reader_gone};
 /// Forgets the patterns of a knowledge base that were learned less often than --threshold, in one
 /// commit.
 ///
-/// First it shows what would go, then it asks. Where standard input is no terminal, it needs --yes.
+/// First it shows what would go (except with --json), then it asks. Where standard input is no terminal, it needs
+/// --yes.
 /// Most patterns of real text are learned once: look before you leap, and keep a copy.
 ///
 /// The position of the training stays: a run that is resumed afterwards goes on where it was, and

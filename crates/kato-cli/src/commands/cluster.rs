@@ -85,7 +85,7 @@ pub(crate) struct Args {
     /// for the newest that is published, or `last` for the last that is planned.
     #[arg(long, value_name = "GENERATION", global = true, default_value = "last")]
     generation: String,
-    /// Directory for working files: of a task, a merge or a seal at a time. Default: the system's.
+    /// Directory for working files of a task, a merge, a seal or a diff. Default: the system's.
     #[arg(long, value_name = "DIR", global = true)]
     scratch: Option<PathBuf>,
     /// Print one JSON object to standard output.

@@ -39,7 +39,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// The datasets that have a key, with the time that learning each takes.
+    /// The datasets that have a key, with the time to learn those whose rows are known.
     List(ListArgs),
     /// What a source consists of: files, sizes, validators, revision, rows, time; no document is
     /// read.
@@ -49,7 +49,7 @@ enum Command {
     /// Documents from a random place of a source, in random order.
     ///
     /// One stretch of about 8 MiB of text is read, or a file that cannot be cut; --window reads
-    /// more of them and draws from all.
+    /// more of them and draws from all. Standard input cannot be drawn from.
     Sample(SampleArgs),
     /// Rows, documents, lengths and speed; reads all, or --max-rows.
     ///
@@ -71,6 +71,7 @@ struct ListArgs {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = SOURCE_HELP)]
 struct InfoArgs {
     #[command(flatten)]
     from: FromArgs,
@@ -79,6 +80,7 @@ struct InfoArgs {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = SOURCE_HELP)]
 struct HeadArgs {
     #[command(flatten)]
     from: FromArgs,
@@ -87,6 +89,7 @@ struct HeadArgs {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = SOURCE_HELP)]
 struct SampleArgs {
     #[command(flatten)]
     from: FromArgs,
@@ -103,6 +106,7 @@ struct SampleArgs {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = SOURCE_HELP)]
 struct StatsArgs {
     #[command(flatten)]
     from: FromArgs,

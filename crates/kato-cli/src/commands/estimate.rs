@@ -54,7 +54,7 @@ pub(crate) struct Args {
     /// The corpus; see below. Default: this repository's README and docs.
     #[arg(value_name = "SOURCE", conflicts_with = "from_run")]
     sources: Vec<PathBuf>,
-    /// Documents of the run. Default: all of the corpus.
+    /// Documents of the run. Default: all of the corpus; with --from-run they must be given.
     #[arg(long = "documents", alias = "samples", value_name = "N")]
     samples: Option<NonZeroU64>,
     /// Size of the run's text, for a closer estimate than by --documents.

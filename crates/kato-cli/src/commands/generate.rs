@@ -64,7 +64,8 @@ pub(crate) struct Args {
     /// Seed of the draws, for top-n and sample; the same seed gives the same text.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Take futures of this level only, counted from 0. Default: the highest that has one.
+    /// Take futures of this level only, counted from 0. Default: the highest of those that fit
+    /// the text best.
     #[arg(long, value_name = "N")]
     level: Option<usize>,
     /// Go on where what was learned ends, from patterns that hold the last tokens somewhere.

@@ -25,8 +25,7 @@ use crate::occurrences::{self, Kept};
 use crate::patience::Spinner;
 use crate::trained_run::TrainedRun;
 
-/// Writes the index of a trained knowledge base beside it, with which it opens in milliseconds
-/// whatever its size.
+/// Writes the index of a trained knowledge base beside it, with which it opens in milliseconds.
 ///
 /// `kato train` and other commands leave one where there is much to ask: this writes it where there
 /// is little as well, and where it is damaged. Answers are the same without it. An index that is
@@ -53,7 +52,7 @@ pub(crate) struct Args {
     /// Keep every place of the documents as well, in some two bytes a token; sorting takes 230 MB of memory.
     #[arg(long)]
     occurrences: bool,
-    /// Memory for sorting, such as 1GiB; some more comes on top. The more, the faster.
+    /// Memory for sorting, such as 1GiB; some more comes on top.
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = crate::byte_size::memory)]
     memory: ByteSize,
     /// Print one JSON object to standard output.

@@ -23,9 +23,9 @@ use crate::output::unless_reader_gone;
 /// Retires patterns: no prediction shows them from now on, and nobody learns them again. They stay in the
 /// knowledge base, and in its counts, with all that they taught, until `kato purge` removes it.
 ///
-/// A NAME is the SHA-1 of a pattern, with or without PTRN|. Without --node it is retired at the lowest
-/// node that holds it. Servers and programs that have the knowledge base open see it when they open it
-/// again; while one writes to it, this command is refused.
+/// A NAME is the SHA-1 of a pattern, with or without PTRN|. Without --node it is retired at the lowest node
+/// that holds it. Servers and programs that have the knowledge base open see it when they open it again; while
+/// one writes to it, this command is refused. A MongoDB has no place for it, and refuses it.
 ///
 /// With --json the result is one JSON object on standard output: kb, applied, changed and unchanged, lists
 /// of node and name.
@@ -53,9 +53,10 @@ pub(crate) struct Args {
 /// Removes retired patterns with all that they taught: their counts, those of their symbols, their
 /// emotives and metadata, in one commit. They stay retired, so nobody learns them again.
 ///
-/// First it shows what would go. Then it asks; where standard input is no terminal, it needs --yes.
-/// Patterns of the level above that refer to one keep its name as a symbol. What goes leaves the
-/// files on the disk later; see --rewrite. Only a copy brings back what is gone.
+/// First it shows what would go (except with --json). Then it asks; where standard input is no terminal, it
+/// needs --yes. Patterns of the level above that refer to one keep its name as a symbol. What goes leaves the
+/// files on the disk later; see --rewrite. Only a copy brings back what is gone. In a MongoDB nothing is
+/// retired, and so nothing goes.
 ///
 /// With --json the result is one JSON object on standard output: kb, applied (whether it was done), changed
 /// and unchanged, lists of node and name; unchanged are those that are not in the knowledge base; and index,

@@ -23,11 +23,12 @@ use crate::writable::check_file;
 /// Manages training runs: lists, shows, renames, clones, exports, imports and deletes them.
 ///
 /// A run is a knowledge base in the directory given by --in or one level deeper, or a file
-/// NAME.kato-run.json of a run whose nodes are on a KATO server; in a MongoDB, every run there. RUN
-/// is its name, its id or the beginning of one, or its directory. Reading works also while a run is
-/// trained, and shows its last commit; a change needs the run for itself, as an export from a
-/// MongoDB does, and is done as a whole or not at all, also when this program is killed. A deletion
-/// in a MongoDB, or of a run on a server, that was killed is finished by deleting again.
+/// NAME.kato-run.json of a run whose nodes are on a KATO server; in a MongoDB, every run there.
+/// RUN is its name, its id or the beginning of one, or its directory. Reading works also while a
+/// run is trained, and shows its last commit; a change needs the run for itself, as an export
+/// from a MongoDB does, and is done as a whole or not at all, also when this program is killed. A
+/// deletion in a MongoDB, or of a run on a server, that was killed is finished by deleting again.
+/// A run on a server is neither cloned nor exported.
 ///
 /// With --json every answer is one JSON object on standard output. list, discover: runs, an array
 /// of runs. show, record, rename, clone, import: a run, with manifest (its run.json), location,
@@ -69,7 +70,7 @@ enum Command {
         /// Name, id or directory.
         run: String,
     },
-    /// Give a run another name; its directory stays.
+    /// Give a run another name, unless it is in a MongoDB or on a server; its directory stays.
     Rename {
         /// Name, id or directory.
         run: String,

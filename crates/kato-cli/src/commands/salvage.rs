@@ -37,7 +37,7 @@ pub(crate) struct Args {
     /// Directory of the damaged knowledge base.
     #[arg(value_name = "KB")]
     kb: PathBuf,
-    /// Directory of the new knowledge base, which must not exist or be empty.
+    /// Directory of the new knowledge base: one that does not exist yet, or is empty.
     #[arg(long, value_name = "DIR", value_parser = directory())]
     out: PathBuf,
     /// Print one JSON object to standard output.

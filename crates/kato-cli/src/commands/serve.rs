@@ -71,8 +71,8 @@ pub(crate) struct Args {
     /// this is not loopback.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8000")]
     addr: SocketAddr,
-    /// File with one bearer token a line; requests must carry one of them, except to / and
-    /// /health.
+    /// File with one bearer token a line; requests must carry one of them, except those to / and
+    /// /health and the preflights of pages of --allow-origin or --allow-all-origins.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Speak HTTPS with this certificate, PEM with those that lead to its root.
@@ -151,14 +151,16 @@ pub(crate) struct Args {
     /// Memory for the names and genes of all nodes; beyond it no node is made and no genes grow.
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     max_node_memory: ByteSize,
-    /// Memory for what the nodes in memory have learned. Where there is more, the nodes that were
-    /// not used for longest leave memory, and are read again when they are used. A node that takes
-    /// three quarters of it learns no more. What lies in an index on the disk is not counted.
-    /// Default: half of the memory that this machine has, or its container.
+    /// Memory for what the nodes in memory have learned. With --data, the nodes that were not used
+    /// for longest leave memory where there is more, and are read again when they are used, and a
+    /// node that takes three quarters of it learns no more; with --in-memory, nothing is learned
+    /// beyond it. What lies in an index on the disk is not counted. Default: half of the memory
+    /// that this machine has, or its container.
     #[arg(long, visible_alias = "memory", value_name = "SIZE")]
     max_knowledge_memory: Option<ByteSize>,
     /// Write the index of a node on the disk when it has this many new patterns, or more where its
-    /// last index is large. A server that starts again loads only what no index holds.
+    /// last index is large; a node with emotives gets none. A server that starts again loads only
+    /// what no index holds.
     #[arg(
         long,
         value_name = "N",

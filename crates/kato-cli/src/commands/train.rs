@@ -62,9 +62,9 @@ use crate::{notice, program};
 /// Trains a concept hierarchy from text into a knowledge base on the disk, the nodes of a KATO
 /// server, or a MongoDB.
 ///
-/// Reads plain text, JSON Lines, CSV, TSV and Parquet, also compressed, from disk, the Hugging Face
-/// Hub, web servers and object stores. A run can be stopped at any moment, even by kill -9, and
-/// goes on with the same command and --resume to the same result.
+/// Reads Parquet, and plain text, JSON Lines, CSV and TSV, also compressed, from disk, the
+/// Hugging Face Hub, web servers and object stores. A run can be stopped at any moment, even by
+/// kill -9, and goes on with --resume to the same result.
 ///
 /// With --json one JSON object on standard output tells the result: samples_processed,
 /// samples_attempted, session_documents, held_out_documents, blank_records, short_records,
@@ -94,10 +94,11 @@ pub(crate) struct Args {
     #[arg(long)]
     resume: bool,
     /// Learn SOURCE after a run that is complete, with the same options: the result is that of
-    /// training both.
+    /// training both. Interrupted, it goes on with --resume, without --add and SOURCE.
     #[arg(long, requires = "sources", conflicts_with_all = ["resume", "reteach"])]
     add: bool,
-    /// Learning threads: a number, or auto for as many as pay. The result is the same for any number.
+    /// Learning threads: a number, or auto, which is one per core as far as the memory goes, and into a KATO
+    /// server as many as pay. The result is the same for any number.
     #[arg(long, value_name = "N|auto", default_value = "auto")]
     workers: Workers,
     /// Which worker learns which document: work-stealing, round-robin or contiguous. The result is
@@ -156,18 +157,15 @@ impl Args {
 /// What the user is told at once after Ctrl-C.
 const STOPPING: &str = "stopping: committing what was learned";
 
+/// The beginning of the last word of a run that was stopped.
+const STOPPED: &str = "interrupted; everything committed is safe";
+
 /// The last word where the run may have been made or not.
 const BEGINNING: &str = "interrupted while the run began: give the same command again, with --resume if it asks for that";
 
-/// Returns the last word of a run that was stopped, or that did not stop in time.
-fn last_word(args: &Args, is_in_time: bool) -> String {
-    let how = match is_in_time {
-        true => "interrupted",
-        false => "interrupted, and ended in the middle of its work",
-    };
-    let more = args.destination.going_on();
-    format!("{how}; everything committed is safe. Go on with the same command and {more}.")
-}
+/// The beginning of the last word of a run that did not stop in time.
+const GIVEN_UP: &str =
+    "interrupted, and ended in the middle of its work; everything committed is safe";
 
 /// Exit code of a run that is done although documents failed.
 const FAILED_DOCUMENTS: u8 = 3;
@@ -226,7 +224,8 @@ fn run(args: &Args) -> Result<ExitCode> {
     // Until here Ctrl-C ends the process at once.
     let cancel_index = Cancel::new();
     let (stop, cancel) = (options.stop.clone(), cancel_index.clone());
-    on_interrupt(STOPPING, last_word(args, false), move || {
+    let given_up = format!("{GIVEN_UP}. {}", go_on(args));
+    on_interrupt(STOPPING, given_up, move || {
         stop.stop();
         cancel.cancel();
     });
@@ -313,12 +312,24 @@ fn run(args: &Args) -> Result<ExitCode> {
     Ok(exit_code(args, &report))
 }
 
+/// Returns what goes on with a run that was interrupted: not what the parser refuses beside --resume.
+fn go_on(args: &Args) -> String {
+    match (args.add, args.destination.reteaches()) {
+        (true, _) => "Go on with --resume, without --add and SOURCE.".to_owned(),
+        (false, true) => "Go on with --resume, without --reteach.".to_owned(),
+        (false, false) => {
+            let more = args.destination.going_on();
+            format!("Go on with the same command and {more}.")
+        }
+    }
+}
+
 /// Returns the exit code of a run that ended well; says so if it was interrupted.
 fn exit_code(args: &Args, report: &TrainingReport) -> ExitCode {
     if is_interrupted() {
         // Also for a run that was complete by then: resuming finds that out, and does what is left
         // behind the corpus.
-        notice::say(last_word(args, true));
+        notice::say(format_args!("{STOPPED}. {}", go_on(args)));
         return ExitCode::from(INTERRUPTED);
     }
     if args.errors.fail_on_errors && report.errors > 0 {
@@ -514,4 +525,37 @@ fn limited(
         builder = builder.with_max_documents(max_documents);
     }
     builder
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Program {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn what_goes_on_is_what_the_parser_takes() {
+        for (line, expected) in [
+            ("train a.txt", "the same command and --resume."),
+            ("train a.txt --add", "--resume, without --add and SOURCE."),
+            (
+                "train --reteach a --run b --backend kato:http://localhost",
+                "--resume, without --reteach.",
+            ),
+        ] {
+            let program = Program::try_parse_from(line.split(' ')).unwrap();
+            assert_eq!(
+                go_on(&program.args),
+                format!("Go on with {expected}"),
+                "{line}"
+            );
+        }
+        assert!(Program::try_parse_from(["train", "a.txt", "--add", "--resume"]).is_err());
+    }
 }

@@ -104,9 +104,9 @@ impl From<QuotingOf> for Quoting {
 pub(crate) enum OnBad {
     /// Reading ends with an error that names it.
     Fail,
-    /// It is listed, and reading goes on behind it.
+    /// Reading goes on behind it.
     Skip,
-    /// It is listed, and reading goes on with the next file; in random order with the next block.
+    /// Reading goes on with the next file; in random order with the next block.
     SkipFile,
 }
 

@@ -53,10 +53,10 @@ pub(crate) struct DestinationArgs {
     #[arg(long, value_name = "DIR", conflicts_with = "backend", value_parser = directory())]
     kb: Option<PathBuf>,
     /// For embedded: leave an index and the counts of the head, as `kato index` does. Without this
-    /// an index is written from 100,000 patterns on.
+    /// an index is usually written where 100,000 patterns or more have none.
     #[arg(long)]
     index: bool,
-    /// For embedded: leave no index, and the counts of the head as they are.
+    /// For embedded: write no index and no counts of the head; those that are there stay.
     #[arg(long, conflicts_with = "index")]
     no_index: bool,
     /// For embedded: keep every place of the documents, as `kato index --occurrences` does, for `kato
@@ -83,11 +83,12 @@ pub(crate) struct DestinationArgs {
     /// and can be resumed.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     patience: u32,
-    /// For kato: seconds until an answer is given up; no longer than --patience.
+    /// For kato: seconds until an answer is given up, of questions 10 at least; no longer than
+    /// --patience.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     timeout: Duration,
     /// For kato: after a request without an answer, wait until a stock server has changed nothing
-    /// for this many seconds.
+    /// for this many seconds, or longer where it is slow.
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     settle: Duration,
     /// For kato: teach nodes that know patterns of which this run knows nothing. On a stock server
@@ -172,6 +173,11 @@ impl DestinationArgs {
             Backend::Embedded(dir) => Unbegun::at(dir),
             Backend::Kato(_) | Backend::Mongodb(_) => None,
         }
+    }
+
+    /// Returns whether the nodes are first taught what another run has learned.
+    pub(crate) const fn reteaches(&self) -> bool {
+        self.reteach.is_some()
     }
 
     /// Returns the kind of place that the knowledge goes to, for a history.

@@ -22,10 +22,10 @@ pub(crate) struct ErrorArgs {
     /// End with exit code 3 when documents or records failed, although the run is done.
     #[arg(long, requires = "skip_errors")]
     pub(crate) fail_on_errors: bool,
-    /// Attempts at a document that takes a worker down, the first included.
+    /// Attempts at a document that takes a worker down, the first included; into a stock server one.
     #[arg(long, value_name = "N", default_value = "2")]
     attempts: NonZeroU32,
-    /// Workers that may die and be replaced before the run ends.
+    /// Workers that may die and be replaced before the run ends; into a stock server none.
     #[arg(long, value_name = "N", default_value_t = 16)]
     worker_restarts: u32,
     /// Seconds without progress of a worker before it is told as stalled, with what it waits for.

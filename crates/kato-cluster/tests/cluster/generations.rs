@@ -178,7 +178,9 @@ fn what_cannot_be_extended_is_refused() {
     let cluster = Cluster::new(Arc::new(InMemory::new()), "plan".into());
     let extend = |tasks| block(place.extend(&cluster, 0, &ExtendOptions::new(tasks)));
     assert!(matches!(extend(2).unwrap_err(), ClusterError::NotPlanned));
-    block(place.plan(&cluster, &PlanOptions::new(2))).unwrap();
+    let plan = || block(place.plan(&cluster, &PlanOptions::new(2))).unwrap();
+    assert!(plan().by_this_call());
+    assert!(!plan().by_this_call());
     // What the first counts is part of the second's plan.
     let error = extend(2).unwrap_err();
     assert!(

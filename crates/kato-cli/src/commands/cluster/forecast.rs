@@ -34,10 +34,12 @@ pub(crate) struct ForecastArgs {
         value_parser = crate::numbers::from_one::<u64>
     )]
     workers: Vec<u64>,
-    /// Tasks. Default: the number with which the run ends first, of at most five billion tokens each.
+    /// Tasks. Default: of the numbers that are tried, that with which the run ends first; of at most five billion
+    /// tokens each.
     #[arg(long, value_name = "N", value_parser = crate::numbers::from_one::<u64>)]
     tasks: Option<u64>,
-    /// Ranges of names. Default: the number with which the run ends first, of at most 2³¹ symbols each.
+    /// Ranges of names. Default: of the numbers that are tried, that with which the run ends first; of at most 2³¹
+    /// symbols each.
     #[arg(long, value_name = "N", value_parser = crate::numbers::from_one::<u64>)]
     ranges: Option<u64>,
     /// Number of levels.

@@ -25,7 +25,7 @@ const SMALL_TASK: u64 = 1 << 20;
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_long_help = SOURCE_HELP)]
 pub(super) struct PlanArgs {
-    /// What to learn from; see below. Every machine must reach it under the same name.
+    /// What to learn from; see below, all but standard input. Every machine must reach it under the same name.
     #[arg(value_name = "SOURCE", required = true)]
     sources: Vec<PathBuf>,
     /// Tasks: ten for each worker keep all of them busy to the end.
@@ -61,7 +61,7 @@ pub(super) struct PlanArgs {
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_long_help = SOURCE_HELP)]
 pub(super) struct ExtendArgs {
-    /// What to learn from in addition; see below. It is read as the plan says.
+    /// What to learn from in addition; see below, all but standard input and mixtures. It is read as the plan says.
     #[arg(value_name = "SOURCE", required = true)]
     sources: Vec<PathBuf>,
     /// Tasks of what is added.
