@@ -61,7 +61,7 @@ pub(crate) struct SourceArgs {
     /// Memory that a decompressor may hold: `zstd --long=31` needs 2GiB.
     #[arg(long, value_name = "SIZE", default_value = "128MiB")]
     max_window: ByteSize,
-    /// Allow sources without a document, which are an error otherwise.
+    /// Allow sources without a document: an error otherwise, when shuffled only if all are so.
     #[arg(long)]
     allow_empty: bool,
     /// What is one document in a plain text file.
