@@ -61,8 +61,8 @@ pub(crate) struct SourceArgs {
     /// Memory that a decompressor may hold: `zstd --long=31` needs 2GiB.
     #[arg(long, value_name = "SIZE", default_value = "128MiB")]
     max_window: ByteSize,
-    /// Allow sources without a document. Default: they are an error, but for `kato datasets info` and
-    /// `stats`.
+    /// Allow sources without a document. Default: they are an error, in a shuffled order only if all are
+    /// so; `kato datasets info` and `stats` take them.
     #[arg(long)]
     allow_empty: bool,
     /// What is one document in a plain text file.
