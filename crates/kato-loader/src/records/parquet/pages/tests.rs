@@ -14,8 +14,8 @@ enum Value {
     Double([u8; 8]),
     Binary(Vec<u8>),
     /// So many equal values, as a list or a set.
-    List(u8, usize, Box<Value>),
-    Struct(Vec<(i64, Value)>),
+    List(u8, usize, Box<Self>),
+    Struct(Vec<(i64, Self)>),
 }
 
 impl Value {
