@@ -62,3 +62,42 @@ impl Dropped {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Counts of these numbers, one a field.
+    fn counts(numbers: &[u64]) -> Dropped {
+        let Ok(Value::Object(fields)) = serde_json::to_value(Dropped::default()) else {
+            panic!("counts are an object");
+        };
+        assert_eq!(fields.len(), numbers.len());
+        let fields = fields
+            .keys()
+            .zip(numbers)
+            .map(|(key, n)| (key.clone(), json!(n)));
+        serde_json::from_value(Value::Object(fields.collect())).unwrap()
+    }
+
+    #[test]
+    fn every_count_is_added_and_taken_away_by_itself() {
+        let (own, part): (Vec<u64>, Vec<u64>) = (1..10).map(|n| (n * n, 100 + n)).unzip();
+        let all: Vec<u64> = own
+            .iter()
+            .zip(&part)
+            .map(|(own, part)| own + part)
+            .collect();
+        let mut sum = counts(&own);
+        sum.merge(&counts(&part));
+        assert_eq!(sum, counts(&all));
+        assert_eq!(sum.checked_sub(&counts(&part)), Some(counts(&own)));
+        for field in 0..all.len() {
+            let mut more = all.clone();
+            more[field] += 1;
+            assert_eq!(sum.checked_sub(&counts(&more)), None);
+        }
+    }
+}

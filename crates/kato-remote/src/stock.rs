@@ -9,6 +9,7 @@
 //! A server may lose what it was taught, or tear a learn call in two: see [`compare`] and [`torn`].
 
 mod arrival_search;
+mod choice;
 mod compare;
 mod journal;
 mod lane;

@@ -216,3 +216,62 @@ pub fn loader_behind(
     }
     Ok(loader)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counters of these numbers, one a field.
+    fn counters(numbers: &[u64]) -> Counters {
+        fn fill(value: &mut Value, numbers: &mut std::slice::Iter<'_, u64>) {
+            match value {
+                Value::Object(fields) => fields.values_mut().for_each(|value| fill(value, numbers)),
+                number => *number = numbers.next().copied().unwrap().into(),
+            }
+        }
+        let mut json = plain_json(&Counters::default());
+        let mut numbers = numbers.iter();
+        fill(&mut json, &mut numbers);
+        assert_eq!(numbers.next(), None);
+        serde_json::from_value(json).unwrap()
+    }
+
+    /// The checkpoint of a run that read these counts of an empty corpus.
+    fn checkpoint(numbers: &[u64], bad: u64) -> Checkpoint {
+        let loader = StreamingDatasetLoader::builder().allow_empty();
+        let loader = loader.with_reader("none.txt", std::io::empty());
+        let loader = loader.build().unwrap();
+        let mut read = loader.counts();
+        read.bad = bad;
+        Checkpoint {
+            counters: counters(numbers),
+            ..Checkpoint::at_start(loader.identity(), loader.cursor().with_counts(read))
+        }
+    }
+
+    #[test]
+    fn every_count_is_added_and_taken_away_by_itself() {
+        let (own, part): (Vec<u64>, Vec<u64>) = (1..16).map(|n| (n * n, 1_000 + n)).unzip();
+        let all: Vec<u64> = own
+            .iter()
+            .zip(&part)
+            .map(|(own, part)| own + part)
+            .collect();
+        let mut sum = counters(&own);
+        sum.merge(&counters(&part));
+        assert_eq!(sum, counters(&all));
+        let run = checkpoint(&all, 7);
+        let without = |part: &Checkpoint| run.without(part, run.corpus.clone(), Cursor::default());
+        let left = without(&checkpoint(&part, 5)).unwrap();
+        assert_eq!(
+            (left.counters, left.cursor.counts().bad),
+            (counters(&own), 2)
+        );
+        for field in 0..all.len() {
+            let mut more = all.clone();
+            more[field] += 1;
+            assert_eq!(without(&checkpoint(&more, 5)), None);
+        }
+        assert_eq!(without(&checkpoint(&part, 8)), None);
+    }
+}

@@ -71,3 +71,45 @@ fn zstd_window(head: &[u8]) -> Option<u64> {
     bytes[..n_bytes].copy_from_slice(size);
     u64::from_le_bytes(bytes).checked_add(base)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The window that a frame's header asks for, less one byte of it at a time: none.
+    fn window(descriptor: u8, rest: &[u8]) -> Option<u64> {
+        let mut header = vec![0x28, 0xB5, 0x2F, 0xFD, descriptor];
+        header.extend(rest);
+        let found = zstd_window(&header);
+        for len in 0..header.len() {
+            assert_eq!(zstd_window(&header[..len]), None);
+        }
+        // What stands behind the header has no part in it.
+        header.extend([0xFF; 9]);
+        assert_eq!(zstd_window(&header), found);
+        header[0] ^= 1;
+        assert_eq!(zstd_window(&header), None);
+        found
+    }
+
+    #[test]
+    fn every_header_of_zstd_says_its_window() {
+        for byte in 0..=u8::MAX {
+            let (exponent, eighths) = (u32::from(byte / 8), u64::from(byte % 8));
+            let expected = 2_u64.pow(7 + exponent) * (8 + eighths);
+            assert_eq!(window(0, &[byte]), Some(expected));
+        }
+        // One segment: the window is the content, of which the size has 1, 2, 4 or 8 bytes.
+        for (size, n_bytes) in [1, 2, 4, 8].into_iter().enumerate() {
+            for (id, n_id) in [0, 1, 2, 4].into_iter().enumerate() {
+                let descriptor = (size << 6 | 0x20 | id) as u8;
+                let mut rest = vec![0xFF; n_id];
+                rest.extend((1..).take(n_bytes));
+                let stored = (1..=n_bytes as u64).map(|n| n * 256_u64.pow(n as u32 - 1));
+                // Two bytes hold what is more than 256.
+                let more = if n_bytes == 2 { 256 } else { 0 };
+                assert_eq!(window(descriptor, &rest), Some(stored.sum::<u64>() + more));
+            }
+        }
+    }
+}

@@ -177,3 +177,53 @@ fn push(document: &Document, limit: usize, mark: Mark, sink: &mut Sink<'_>) -> S
     }
     Step::Record
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ops::Range;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A source of so many records of so many bytes, about.
+    #[derive(Debug)]
+    struct Source(u64, u64);
+
+    impl Records for Source {
+        fn n_records(&self) -> u64 {
+            self.0
+        }
+
+        fn read(&self, _: Range<u64>) -> io::Result<Vec<Document>> {
+            Ok(Vec::new())
+        }
+
+        fn fingerprint(&self) -> String {
+            String::new()
+        }
+
+        fn mean_bytes(&self) -> u64 {
+            self.1
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn parts_hold_as_many_records_as_fit_and_one_at_least(n in 0..300u64, mean in 0..50u64, most in 0..200u64) {
+            let parts = cut(&Source(n, mean), most);
+            let mean = mean.max(1);
+            let (mut begin, mut left) = (0, parts.len());
+            for part in parts {
+                left -= 1;
+                let n_records = part.end - part.start;
+                let bytes = n_records * mean;
+                prop_assert_eq!((part.start, part.records, part.text_bytes), (begin, Some(n_records), bytes));
+                prop_assert!(n_records == 1 || bytes <= most);
+                prop_assert!(left == 0 || bytes + mean > most);
+                begin = part.end;
+            }
+            prop_assert_eq!(begin, n);
+        }
+    }
+}

@@ -7,8 +7,10 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use kato_fetch::{FetchError, Timeouts};
 use kato_hub_standin::{Dataset, Fault, HubStandin, PlainFile, When};
 use kato_loader::bad_record::{BadReason, SkippedExtent};
+use kato_loader::ignored::IgnoredReason;
 use kato_loader::{
-    Document, LoadError, OnBadRecord, Order, StreamingDatasetLoader, StreamingDatasetLoaderBuilder,
+    Document, Format, LoadError, OnBadRecord, Order, StreamingDatasetLoader,
+    StreamingDatasetLoaderBuilder,
 };
 use kato_test_needs::is_thorough;
 use parquet::arrow::ArrowWriter;
@@ -140,6 +142,28 @@ fn a_remote_corpus_is_the_local_one() {
             }
         }
     }
+}
+
+#[test]
+fn what_a_bucket_holds_beside_text_is_read_where_it_is_asked_for() {
+    let (lines, notes) = (rows(0, 3), rows(1, 3));
+    let standin = HubStandin::builder()
+        .object("bucket", "corpus/a.jsonl", json_lines(&lines))
+        .object("bucket", "corpus/notes", json_lines(&notes))
+        .start()
+        .unwrap();
+    let all = || remote(&standin, "s3://bucket/corpus/");
+    let listed = all().build().unwrap();
+    let ignored = listed.ignored_files().into_iter();
+    let ignored: Vec<_> = ignored.map(|file| file.reason).collect();
+    assert_eq!(ignored, [IgnoredReason::UnknownExtension]);
+    assert_eq!(texts(all()), lines);
+    assert_eq!(
+        texts(remote(&standin, "s3://bucket/corpus/notes")),
+        notes.clone()
+    );
+    let told = texts(all().with_format(Format::JsonLines));
+    assert_eq!(told, [lines, notes].concat());
 }
 
 #[test]

@@ -27,6 +27,7 @@ use kato_protocol::node::PatternBody;
 use kato_scheduler::TrainError;
 use kato_store::PatternStore as _;
 
+use super::choice::{Choice, spread};
 use super::settle::{Control, patterns};
 use super::symbols::{Expected, MOST_TORN};
 use super::{Level, Stock};
@@ -44,12 +45,6 @@ const CONTROLS: usize = 4;
 
 /// The time of a comparison on the way, as a part of all time, is one in so many.
 const SHARE: u32 = 50;
-
-/// In the end one pattern is asked for so many learn calls of a node.
-const SAMPLED: u64 = 40;
-
-/// And so many patterns of a node at least.
-const SAMPLED_LEAST: u64 = 64;
 
 /// The last comparison of a node on the way.
 #[derive(Debug)]
@@ -206,34 +201,14 @@ impl Stock {
             );
             names.extend(ledger.journal.landmarks(level_idx));
         }
-        let (mut learns, mut n_repeated, mut n_once) = (0, 0, 0);
-        for pattern in self.scan(level_idx)? {
-            let (_, frequency) = pattern.map_err(TrainError::Store)?;
-            learns += frequency;
-            match frequency {
-                0 | 1 => n_once += 1,
-                _ => n_repeated += 1,
-            }
-        }
-        let budget = match self.settings.compares_all {
-            true => u64::MAX,
-            false => SAMPLED_LEAST.max(learns / SAMPLED),
-        };
-        // A lost frequency shows only where it is more than 1. The rest is for what was learned
-        // once, of which the row may be lost.
-        let repeated = n_repeated.min(budget - (budget / 4).min(n_once));
-        let once = n_once.min(budget - repeated);
-        let (mut repeated, mut once) =
-            (Stride::new(repeated, n_repeated), Stride::new(once, n_once));
+        let frequency = |pattern: Result<(PatternName, u64), _>| pattern.map(|(_, n)| n);
+        let frequencies = self.scan(level_idx)?.map(frequency);
+        let choice = Choice::of(frequencies, self.settings.compares_all);
+        let mut choice = choice.map_err(TrainError::Store)?;
         // In the order of names, which are hashes: every so many is a sample of all times.
         for pattern in self.scan(level_idx)? {
             let (name, frequency) = pattern.map_err(TrainError::Store)?;
-            let stride = if frequency > 1 {
-                &mut repeated
-            } else {
-                &mut once
-            };
-            if stride.takes_next() {
+            if choice.takes(frequency) {
                 names.insert(name);
             }
         }
@@ -494,73 +469,10 @@ const fn is_too_much(error: &ClientError) -> bool {
     )
 }
 
-/// Returns so many of the names, evenly spread, the first and the last among them.
-fn spread(names: &[PatternName], n: usize) -> impl Iterator<Item = PatternName> + '_ {
-    let n = n.min(names.len());
-    (0..n).map(move |idx| names[idx * (names.len() - 1) / (n - 1).max(1)])
-}
-
-/// The choice of so many of all, evenly spread.
-#[derive(Debug)]
-struct Stride {
-    chosen: u64,
-    all: u64,
-    seen: u64,
-}
-
-impl Stride {
-    const fn new(chosen: u64, all: u64) -> Self {
-        Self {
-            chosen,
-            all,
-            seen: 0,
-        }
-    }
-
-    /// Returns whether the next one is chosen.
-    fn takes_next(&mut self) -> bool {
-        let share = |seen: u64| u128::from(seen) * u128::from(self.chosen) / u128::from(self.all);
-        self.seen += 1;
-        share(self.seen) > share(self.seen - 1)
-    }
-}
-
 /// Keeps the patterns that a node was taught last.
 pub(super) fn remember(level: &Level, names: impl IntoIterator<Item = PatternName>) {
     let mut recent = level.recent();
     recent.extend(names);
     let surplus = recent.len().saturating_sub(ASKED);
     recent.drain(..surplus);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_stride_takes_as_many_as_it_says_all_over() {
-        for (chosen, all) in [(0, 5), (3, 10), (10, 10), (1, 100), (64, 1_000)] {
-            let mut stride = Stride::new(chosen, all);
-            let taken: Vec<u64> = (0..all).filter(|_| stride.takes_next()).collect();
-            assert_eq!(taken.len() as u64, chosen);
-            let widest = taken.windows(2).map(|two| two[1] - two[0]).max();
-            assert!(widest.is_none_or(|widest| widest <= all.div_ceil(chosen)));
-        }
-    }
-
-    #[test]
-    fn what_is_spread_has_both_ends() {
-        let names: Vec<PatternName> = (0..10)
-            .map(|n| PatternName::of_events(&[[n.to_string()], ["x".to_owned()]]))
-            .collect();
-        for n in 2..=10 {
-            let chosen: Vec<PatternName> = spread(&names, n).collect();
-            assert_eq!(
-                (chosen.len(), chosen[0], chosen[n - 1]),
-                (n, names[0], names[9])
-            );
-        }
-        assert_eq!(spread(&names, 1).collect::<Vec<_>>(), [names[0]]);
-        assert_eq!(spread(&[], 4).count(), 0);
-    }
 }

@@ -714,6 +714,29 @@ mod tests {
     }
 
     #[test]
+    fn works_are_forgotten_before_a_number_or_from_it_on() {
+        let keys = |journal: &Journal| journal.works.keys().copied().collect::<Vec<_>>();
+        let all = [(0, 0), (8, 0), (8, 1)];
+        for number in [0, 1, 8, 9] {
+            for is_before in [true, false] {
+                let dir = tempfile::tempdir().unwrap();
+                let mut written = journal(dir.path());
+                assert_eq!(keys(&written), all);
+                match is_before {
+                    true => written.forget_before(number).unwrap(),
+                    false => written.forget_from(number).unwrap(),
+                }
+                let kept = all
+                    .into_iter()
+                    .filter(|(work, _)| (*work < number) != is_before);
+                assert_eq!(keys(&written), kept.collect::<Vec<_>>());
+                let read = Journal::open(&dir.path().join("journal")).unwrap();
+                assert_eq!(state(&read), state(&written));
+            }
+        }
+    }
+
+    #[test]
     #[cfg(target_os = "linux")]
     fn behind_a_record_without_room_none_is_written_for_the_same_reason() {
         let dir = tempfile::tempdir().unwrap();

@@ -6,6 +6,7 @@
 mod equality;
 mod proxy;
 mod repetition;
+mod reteaching;
 mod retired;
 mod sessions;
 mod support;

@@ -1,9 +1,10 @@
-//! A proxy that fails: it delays, resets, truncates, answers 503, and drops replies after the
-//! server has acted.
+//! A proxy that fails: it delays, resets, truncates, answers 503, drops replies after the server has
+//! acted, and hides patterns for a while.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kato_random::SplitMix64;
@@ -43,41 +44,98 @@ impl Counts {
 pub(crate) struct Proxy {
     pub(crate) addr: SocketAddr,
     pub(crate) counts: Arc<Counts>,
+    spoiling: Arc<Spoiling>,
+}
+
+/// What a proxy spoils.
+#[derive(Debug)]
+struct Spoiling {
+    /// Of a hundred requests about so many fail.
+    percent: u64,
+    draws: AtomicU64,
+    /// How often a pattern is said to be unknown before it shows.
+    n_hidden: u64,
+    /// How often each pattern was asked for.
+    asked: Mutex<HashMap<Vec<u8>, u64>>,
 }
 
 impl Proxy {
     /// Starts a proxy that spoils about `percent` of the requests.
     pub(crate) async fn start(upstream: SocketAddr, percent: u64, seed: u64) -> Self {
+        // A step back: the first fault is what the seed itself is mixed to.
+        let draws = seed.wrapping_sub(SplitMix64::INCREMENT);
+        Self::spoiling(upstream, percent, draws, 0).await
+    }
+
+    /// Starts a proxy behind which every pattern shows when it is asked for once more than so often.
+    pub(crate) async fn hiding(upstream: SocketAddr, n_hidden: u64) -> Self {
+        Self::spoiling(upstream, 0, 0, n_hidden).await
+    }
+
+    async fn spoiling(upstream: SocketAddr, percent: u64, draws: u64, n_hidden: u64) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let counts = Arc::new(Counts::default());
-        // A step back: the first fault is what the seed itself is mixed to.
-        let draws = Arc::new(AtomicU64::new(seed.wrapping_sub(SplitMix64::INCREMENT)));
-        let shared = Arc::clone(&counts);
+        let spoiling = Arc::new(Spoiling {
+            percent,
+            draws: AtomicU64::new(draws),
+            n_hidden,
+            asked: Mutex::default(),
+        });
+        let shared = (Arc::clone(&counts), Arc::clone(&spoiling));
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let (counts, draws) = (Arc::clone(&shared), Arc::clone(&draws));
+                let (counts, spoiling) = shared.clone();
                 tokio::spawn(async move {
                     // A broken connection is what this proxy is for.
-                    let _ = serve(client, upstream, percent, &counts, &draws).await;
+                    let _ = serve(client, upstream, &spoiling, &counts).await;
                 });
             }
         });
-        Self { addr, counts }
+        Self {
+            addr,
+            counts,
+            spoiling,
+        }
+    }
+
+    /// Patterns that were hidden.
+    pub(crate) fn n_hidden(&self) -> usize {
+        self.spoiling.asked.lock().unwrap().len()
+    }
+}
+
+impl Spoiling {
+    /// Asks for a pattern that there is not, as long as one is hidden.
+    fn hide(&self, request: &mut [u8]) {
+        const PREFIX: &[u8] = b"/pattern/";
+        let at = request
+            .windows(PREFIX.len())
+            .position(|part| part == PREFIX);
+        let Some(name) =
+            at.and_then(|at| request.get_mut(at + PREFIX.len()..at + PREFIX.len() + 40))
+        else {
+            return;
+        };
+        let mut asked = self.asked.lock().unwrap();
+        let n_asked = asked.entry(name.to_vec()).or_default();
+        *n_asked += 1;
+        if *n_asked <= self.n_hidden {
+            name.fill(b'0');
+        }
     }
 }
 
 async fn serve(
     mut client: TcpStream,
     upstream: SocketAddr,
-    percent: u64,
+    spoiling: &Spoiling,
     counts: &Counts,
-    draws: &AtomicU64,
 ) -> std::io::Result<()> {
     client.set_nodelay(true)?;
     let mut buffer = Vec::new();
-    while let Some(request) = read_message(&mut client, &mut buffer).await? {
-        let fault = draw(draws, percent);
+    while let Some(mut request) = read_message(&mut client, &mut buffer).await? {
+        let fault = draw(&spoiling.draws, spoiling.percent);
         counts.0[fault as usize].fetch_add(1, Ordering::Relaxed);
         match fault {
             Fault::ResetBefore => return reset(&client),
@@ -87,6 +145,9 @@ async fn serve(
             }
             Fault::Delay => tokio::time::sleep(Duration::from_millis(30)).await,
             _ => {}
+        }
+        if request.starts_with(b"GET ") {
+            spoiling.hide(&mut request);
         }
         let mut server = TcpStream::connect(upstream).await?;
         server.set_nodelay(true)?;

@@ -13,6 +13,7 @@ use kato_scheduler::{
     train_parallel_with,
 };
 
+use crate::proxy::Proxy;
 use crate::support::{
     TestServer, assert_equal, backend, backend_of, builder, client, corpus, documents, learner,
     options, own_error, train_there, train_there_with, trained_here,
@@ -159,6 +160,22 @@ fn a_stock_server_that_was_cleared_is_noticed() {
     assert!(matches!(own, Some(RemoteError::Lost { .. })), "{error:?}");
     drop(again);
     server.end();
+}
+
+#[test]
+fn what_a_server_shows_only_later_is_waited_for() {
+    let text = corpus(30);
+    let dir = tempfile::tempdir().unwrap();
+    let state = dir.path().join("state.json");
+    let server = TestServer::start(&dir.path().join("data"), false);
+    for limit in [20, 30] {
+        let proxy = server.runtime.block_on(Proxy::hiding(server.addr, 2));
+        let backend = backend(proxy.addr, &state, 4).unwrap();
+        let report = train_there(&backend, documents(&text).with_max_documents(limit), 2);
+        assert_eq!(report.unwrap().documents_processed, limit);
+        assert!(proxy.n_hidden() > 0);
+    }
+    assert_equal(&server.stop(), &trained_here(&text), "shown later");
 }
 
 /// Where a session ended in the middle of a batch, it is cut there again, whatever the next one is

@@ -97,24 +97,53 @@ impl Places {
 
 #[cfg(test)]
 mod tests {
+    use kato_columns::DamageWatch;
+    use kato_columns::files::ColumnSetWriter;
     use proptest::prelude::*;
 
+    use super::super::{Sums, to_bytes};
     use super::*;
 
+    /// Sums that no other id has.
+    fn sums_of(id: u32) -> BothSums {
+        let n = u64::from(id);
+        let sums = |first: u64| Sums {
+            total: (n << 20) + first,
+            n: [n, first, first + 1],
+        };
+        [sums(7), sums(9)]
+    }
+
+    /// Writes the sums of ids, ascending, and reads them.
+    fn written(ids: &[u32]) -> WrittenSums {
+        let dir = tempfile::tempdir().unwrap();
+        let mut columns = ColumnSetWriter::new(dir.path());
+        let mut column = columns.create("sums").unwrap();
+        for &id in ids {
+            column.push(&to_bytes(&sums_of(id))).unwrap();
+        }
+        columns.end("sums", column).unwrap();
+        let sums = columns.map("sums", &DamageWatch::default()).unwrap();
+        WrittenSums::new(Numbers::Owned(ids.to_vec()), sums)
+    }
+
     proptest! {
+        // Each writes a file.
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
-        fn every_id_lies_among_its_places(
+        fn ids_have_their_own_sums_and_others_have_none(
             ids in prop::collection::btree_set(prop_oneof![0..50u32, 0..3_000u32, any::<u32>()], 0..200),
         ) {
             let ids: Vec<u32> = ids.into_iter().collect();
             let places = Places::of(&Numbers::Owned(ids.clone()));
             prop_assert!(places.starts.len() <= ids.len() + 2);
-            for (place, &id) in ids.iter().enumerate() {
-                prop_assert!(places.of_id(id, ids.len()).contains(&place));
+            let written = written(&ids);
+            for &id in &ids {
+                prop_assert_eq!(written.get(id), Some(sums_of(id)));
             }
             for id in (0..100).chain([u32::MAX]).filter(|id| !ids.contains(id)) {
-                let range = places.of_id(id, ids.len());
-                prop_assert!(range.start <= range.end && range.end <= ids.len());
+                prop_assert_eq!(written.get(id), None);
             }
         }
     }

@@ -227,3 +227,6 @@ impl<R: Read> Header<R> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
