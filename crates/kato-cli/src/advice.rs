@@ -243,7 +243,7 @@ mod tests {
             ),
             (
                 "{\n",
-                "; repair the file, or list and skip such records with --on-bad skip",
+                "; list and skip such records with --on-bad skip, or repair the file and begin anew: it is another corpus then",
             ),
         ] {
             let path = folder.path().join("a.jsonl");
