@@ -17,6 +17,8 @@ use kato_planner::scaling::ScalingError;
 use kato_remote::RemoteError;
 use kato_runs::RunsError;
 use kato_scheduler::{BackendError, TrainError};
+use kato_store::parquet::ParquetError;
+use kato_store::{ExchangeError, StoreError};
 
 /// Flags that the command at work takes, as its help shows them.
 static TAKEN: OnceLock<Vec<String>> = OnceLock::new();
@@ -158,11 +160,26 @@ fn of_library(cause: &(dyn StdError + 'static)) -> Option<Advice> {
     if let Some(error) = cause.downcast_ref::<BackendError>() {
         return of_backend(error);
     }
+    let store = of_store(cause).and_then(StoreError::advice);
     let load = cause.downcast_ref().and_then(LoadError::advice);
     let remote = cause.downcast_ref().and_then(RemoteError::advice);
     let estimate = cause.downcast_ref().and_then(EstimateError::advice);
     let scaling = cause.downcast_ref().and_then(ScalingError::advice);
-    load.or(remote).or(estimate).or(scaling)
+    store.or(load).or(remote).or(estimate).or(scaling)
+}
+
+/// Returns the store's error that an error is, or that it shows as its own.
+fn of_store<'a>(cause: &'a (dyn StdError + 'static)) -> Option<&'a StoreError> {
+    if let Some(RunsError::Open(error)) = cause.downcast_ref() {
+        return Some(error);
+    }
+    if let Some(ExchangeError::Store(error)) = cause.downcast_ref() {
+        return Some(error);
+    }
+    if let Some(ParquetError::Store(error)) = cause.downcast_ref() {
+        return Some(error);
+    }
+    cause.downcast_ref()
 }
 
 /// Returns the advice of the backend whose error it is.
@@ -226,7 +243,7 @@ mod tests {
             ),
             (
                 "{\n",
-                "; repair the file, or list and skip such records with --on-bad skip",
+                "; list and skip such records with --on-bad skip, or repair the file and begin anew: it is another corpus then",
             ),
         ] {
             let path = folder.path().join("a.jsonl");

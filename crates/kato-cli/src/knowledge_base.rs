@@ -30,8 +30,8 @@ pub(crate) enum Access {
 /// What happens where a knowledge base is damaged.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct DamageArgs {
-    /// Where opening finds the newest commit damaged, use the one before it, if that is whole and
-    /// not empty; commands that write go back for good. Default: an error that says what is whole
+    /// Read all of it, and where the newest commit is damaged use the one before it, if that is whole
+    /// and not empty; commands that write go back for good. Default: an error that says what is whole
     /// and what is lost.
     #[arg(long)]
     go_back: bool,

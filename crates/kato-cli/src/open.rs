@@ -78,7 +78,7 @@ pub(crate) fn open_head_of(
     options: HeadOptions,
 ) -> Result<TextHead> {
     let line = format!(
-        "counting the patterns of {}; where the counts can be kept beside it, it opens at once the next time",
+        "opening the head of {}; where it counts the patterns and can keep the counts, it opens at once the next time",
         kb.dir.display()
     );
     patiently(kb, &line, || {

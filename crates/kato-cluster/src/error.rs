@@ -111,7 +111,7 @@ pub enum ClusterError {
         failed: u64,
     },
     /// An object is not what its marker says, or cannot be read.
-    #[error("{key} is damaged: {reason}; nothing of it was used")]
+    #[error("{key} is damaged: {reason}; nothing of it was used: restore it from a copy")]
     Damaged {
         /// The object.
         key: String,

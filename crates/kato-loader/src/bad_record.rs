@@ -222,7 +222,7 @@ impl BadReason {
     ///
     /// assert_eq!(
     ///     BadReason::UnclosedQuote.advice().to_string(),
-    ///     "repair the file, or list and skip such records with `OnBadRecord::Skip`"
+    ///     "list and skip such records with `OnBadRecord::Skip`, or repair the file and begin anew: it is another corpus then"
     /// );
     /// ```
     #[must_use]
@@ -262,7 +262,11 @@ impl BadReason {
             | Self::FieldCount { .. }
             | Self::UnclosedQuote
             | Self::TextBehindQuote
-            | Self::Corrupt { .. } => &["repair the file", SKIP],
+            // What was learned of the file as it was is no beginning of what it is then.
+            | Self::Corrupt { .. } => &[
+                SKIP,
+                "repair the file and begin anew: it is another corpus then",
+            ],
         })
     }
 }

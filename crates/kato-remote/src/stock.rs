@@ -31,7 +31,7 @@ use kato_protocol::extension::BatchItem;
 use kato_scheduler::{Checkpoint, TrainError};
 use kato_store::contract::StagedBatch;
 use kato_store::embedded::{DamagePolicy, EmbeddedOptions};
-use kato_store::{EmbeddedStore, PatternStore};
+use kato_store::{EmbeddedStore, PatternStore, StoreError};
 use serde_json::Value;
 use tokio::sync::{Notify, OnceCell, RwLock};
 
@@ -181,10 +181,14 @@ impl Stock {
     ) -> Result<Self, RemoteError> {
         let store = match EmbeddedStore::exists(dir) {
             // What was sent since the commit before is asked about, as after a crash.
-            true => {
-                let options = EmbeddedOptions::default().with_damage_policy(DamagePolicy::GoBack);
-                EmbeddedStore::open_with(dir, options)
-            }
+            true => match EmbeddedStore::open(dir) {
+                Err(StoreError::Corrupt { .. }) => {
+                    let going_back = EmbeddedOptions::default();
+                    let going_back = going_back.with_damage_policy(DamagePolicy::GoBack);
+                    EmbeddedStore::open_with(dir, going_back)
+                }
+                opened => opened,
+            },
             false => EmbeddedStore::create(dir, nodes, configuration.clone()),
         };
         if !is_reteaching {

@@ -29,6 +29,8 @@ const LEDGER: &str = "errors.jsonl";
 #[derive(Debug)]
 pub struct Destination {
     pub(crate) kind: Kind,
+    /// Whether all of a directory is read before a run goes on in it.
+    pub(crate) goes_back: bool,
 }
 
 /// The kinds of places.
@@ -45,9 +47,7 @@ pub(crate) enum Kind {
 
 impl<P: AsRef<Path>> From<P> for Destination {
     fn from(dir: P) -> Self {
-        Self {
-            kind: Kind::Directory(dir.as_ref().to_owned()),
-        }
+        Self::of(Kind::Directory(dir.as_ref().to_owned()))
     }
 }
 
@@ -55,7 +55,7 @@ impl Destination {
     /// Returns the memory of this process: what is learned is there as long as it is held.
     #[must_use]
     pub const fn in_memory() -> Self {
-        Self { kind: Kind::Memory }
+        Self::of(Kind::Memory)
     }
 
     /// Returns any store, which was made for the learner's nodes and with its configuration
@@ -63,27 +63,36 @@ impl Destination {
     /// it has none.
     #[must_use]
     pub fn into_store(store: Arc<dyn PatternStore>) -> Self {
-        Self {
-            kind: Kind::Store(store),
-        }
+        Self::of(Kind::Store(store))
     }
 
     /// Returns the nodes of a KATO server, stock or kato-rs.
     #[cfg(feature = "remote")]
     #[must_use]
     pub fn on_server(nodes: RemoteBackendBuilder) -> Self {
-        Self {
-            kind: Kind::Server(Box::new(nodes)),
-        }
+        Self::of(Kind::Server(Box::new(nodes)))
     }
 
     /// Returns the databases of a run in a MongoDB.
     #[cfg(feature = "mongodb")]
     #[must_use]
     pub const fn in_mongodb(databases: MongoStoreBuilder) -> Self {
+        Self::of(Kind::Mongodb(databases))
+    }
+
+    const fn of(kind: Kind) -> Self {
         Self {
-            kind: Kind::Mongodb(databases),
+            kind,
+            goes_back: false,
         }
+    }
+
+    /// Has all of a directory read before a run goes on in it, so that damage that only a later read would
+    /// find is given up as well, and learned again.
+    #[must_use]
+    pub const fn with_going_back(mut self, goes_back: bool) -> Self {
+        self.goes_back = goes_back;
+        self
     }
 
     /// Returns whether there may be a run to go on with: for a server this only says that the file of

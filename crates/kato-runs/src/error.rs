@@ -76,7 +76,7 @@ pub enum RunsError {
         path: PathBuf,
     },
     /// A file is not what was written, or not one of ours.
-    #[error("{} is damaged or no file of ours: {reason}", path.display())]
+    #[error("{} is damaged or no file of ours: {reason}; restore it from a copy", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,

@@ -17,7 +17,7 @@ use kato_scheduler::{
     RunConfiguration, TrainError, TrainingEvent, TrainingOptions, TrainingReport, open_to_resume,
     train_parallel,
 };
-use kato_store::embedded::{EmbeddedOptions, Merging};
+use kato_store::embedded::{DamagePolicy, EmbeddedOptions, Merging};
 use kato_store::{EmbeddedStore, MemoryStore, PatternStore, StoreError};
 use serde_json::Value;
 
@@ -140,10 +140,15 @@ impl TrainingRun {
         };
         let ledger = destination.ledger();
         let takes_over = destination.takes_over();
+        let policy = match destination.goes_back {
+            true => DamagePolicy::Relearn,
+            false => DamagePolicy::Refuse,
+        };
         let (target, record, loader) = match destination.kind {
             Kind::Directory(dir) if resumes => {
                 // The loader says whether the corpus is at hand to learn again what is lost.
-                let opened = open_to_resume(&dir, store_options(), learner, |corpus, position| {
+                let options = store_options().with_damage_policy(policy);
+                let opened = open_to_resume(&dir, options, learner, |corpus, position| {
                     loader_at(LoaderStart::After { corpus, position }).map_err(Refused::Loader)
                 });
                 let (store, loader) = opened.map_err(|refused| match refused {

@@ -183,7 +183,7 @@ impl TrainError {
             ],
             Self::Learn { .. } | Self::Refused { .. } => &[
                 "skip and list such documents with `OnFailure::Skip`",
-                "mend the document",
+                "mend the document and begin anew: it is another corpus then",
             ],
             Self::Retired(_) => &[
                 "take it back with `Node::unretire` and resume",

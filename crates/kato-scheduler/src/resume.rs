@@ -5,7 +5,7 @@ use std::path::Path;
 use kato_learner::{HierarchicalConceptLearner, TailPolicy};
 use kato_loader::{RecordCounts, StreamingDatasetLoader};
 use kato_store::embedded::{DamagePolicy, EmbeddedOptions};
-use kato_store::{EmbeddedStore, PatternStore as _, StoreError};
+use kato_store::{EmbeddedStore, PatternStore as _, Place, StoreError};
 use serde_json::Value;
 
 use crate::store_backend::StoreBackend;
@@ -19,6 +19,9 @@ use crate::{Backend, Checkpoint, RunConfiguration, TrainError};
 /// second, as [`loader_at_position`](crate::loader_at_position) does. Of a damaged knowledge base
 /// nothing is changed before that has succeeded and the learner is the one that began the run.
 ///
+/// Where the options do not [refuse](DamagePolicy::Refuse), all of the knowledge base is read first, and a
+/// commit with damage that only a later read would find is given up as well.
+///
 /// # Errors
 ///
 /// Those of [`EmbeddedStore::open_with`] and of `loader_at`; [`StoreError::Corrupt`] where it would
@@ -31,7 +34,7 @@ pub fn open_to_resume<E: From<StoreError>>(
     loader_at: impl FnOnce(&Value, &Value) -> Result<StreamingDatasetLoader, E>,
 ) -> Result<(EmbeddedStore, StreamingDatasetLoader), E> {
     let kb = kb.as_ref();
-    let refused = match EmbeddedStore::open_with(kb, options) {
+    let refused = match open_newest(kb, options) {
         Err(error @ StoreError::Corrupt { .. }) => error,
         opened => {
             let store = opened?;
@@ -47,9 +50,10 @@ pub fn open_to_resume<E: From<StoreError>>(
     let position = older.checkpoint();
     // The first commit of a run names no corpus yet, and the one that is lost does.
     let corpus = match position.is_null() {
-        true => EmbeddedStore::damage(kb)?
-            .and_then(|damage| damage.newest)
-            .map_or(Value::Null, |newest| newest.checkpoint),
+        true => EmbeddedStore::checkpoint_of(kb)
+            .ok()
+            .flatten()
+            .unwrap_or_default(),
         false => position.clone(),
     };
     if corpus.is_null() {
@@ -67,6 +71,22 @@ pub fn open_to_resume<E: From<StoreError>>(
     drop(older);
     let options = options.with_damage_policy(DamagePolicy::Relearn);
     Ok((EmbeddedStore::open_with(kb, options)?, loader))
+}
+
+/// Opens the newest commit, if it is whole as far as the options look.
+fn open_newest(kb: &Path, options: EmbeddedOptions) -> Result<EmbeddedStore, StoreError> {
+    if options.damage_policy != DamagePolicy::Refuse {
+        // A reader changes nothing.
+        let looked = EmbeddedStore::open_read_only_with(kb, DamagePolicy::Relearn)?;
+        let lossy = looked.recovered().filter(|it| !it.is_lossless());
+        if let Some(file) = lossy.and_then(|recovery| recovery.files.first()) {
+            return Err(StoreError::Corrupt {
+                place: Place::from_path(&file.path),
+                reason: file.reason.clone(),
+            });
+        }
+    }
+    EmbeddedStore::open_with(kb, options)
 }
 
 /// Compares the settings of learner and loader with those that the run was begun with.

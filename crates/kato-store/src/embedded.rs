@@ -127,6 +127,8 @@ type Writing<'a> = MutexGuard<'a, Vec<BackgroundMerge>>;
 #[derive(Debug)]
 struct State {
     newest: Generation,
+    /// Whether a commit has failed since: what the newest manifest on the disk is cannot be told.
+    is_in_doubt: bool,
     /// Files of the generation before the newest, which stay until the next commit.
     previous: NamedFiles,
     /// Segments of earlier generations that may still be read from.
@@ -445,6 +447,7 @@ impl EmbeddedStore {
             flusher: Flusher::default(),
             state: Mutex::new(State {
                 newest: Generation { manifest, segments },
+                is_in_doubt: false,
                 previous,
                 retired: Vec::new(),
             }),

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kato_advice::{ErrorClass, ErrorKind};
+use kato_advice::{Advice, ErrorClass, ErrorKind};
 use kato_model::PatternName;
 
 use crate::Place;
@@ -115,7 +115,7 @@ pub enum StoreError {
     },
     /// A file, or a part of what a server holds, is not what was written to it. Nothing read from
     /// the damaged part was used.
-    #[error("{place} is damaged: {reason}; restore it from a copy, or train again")]
+    #[error("{place} is damaged: {reason}; {}restore it from a copy, or train again", place.choose("save what is whole of a knowledge base with `kato salvage`, ", ""))]
     Corrupt {
         /// The file or address.
         place: Place,
@@ -273,6 +273,35 @@ impl StoreError {
             kind,
             place,
             source: error.into(),
+        }
+    }
+
+    /// Returns what to do about it, in names of this library, beyond what the text says.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// use kato_store::EmbeddedStore;
+    /// use serde_json::json;
+    ///
+    /// EmbeddedStore::create(&dir, &["node0"], json!(null))?;
+    /// for manifest in ["MANIFEST", "MANIFEST.twin"] {
+    ///     std::fs::write(dir.path().join(manifest), "{")?;
+    /// }
+    /// let error = EmbeddedStore::open(&dir).unwrap_err();
+    /// let advice = error.advice().expect("there may be a commit before");
+    /// assert!(advice.to_string().contains("`DamagePolicy::GoBack`"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn advice(&self) -> Option<Advice> {
+        match self {
+            Self::Corrupt {
+                place: Place::Path(_),
+                ..
+            } => Some(Advice::new(&[
+                "go back to the commit before it with `DamagePolicy::GoBack`, if that is whole and holds something",
+            ])),
+            _ => None,
         }
     }
 

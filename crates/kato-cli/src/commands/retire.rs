@@ -21,7 +21,8 @@ use crate::numbers::counted;
 use crate::output::unless_reader_gone;
 
 /// Retires patterns: no prediction shows them from now on, and nobody learns them again. They stay in the
-/// knowledge base, and in its counts, with all that they taught, until `kato purge` removes it.
+/// knowledge base, and in its counts, with all that they taught, until `kato purge` or `kato cleanup`
+/// removes them.
 ///
 /// A NAME is the SHA-1 of a pattern, with or without PTRN|. Without --node it is retired at the lowest node
 /// that holds it. Servers and programs that have the knowledge base open see it when they open it again; while

@@ -63,6 +63,10 @@ pub(crate) struct DestinationArgs {
     /// count` and `kato trace`. The corpus is read once more for it.
     #[arg(long)]
     occurrences: bool,
+    /// For embedded: read all of the knowledge base first, and where its newest commit is damaged go back to
+    /// the one before and learn again what is lost.
+    #[arg(long, requires = "resume")]
+    go_back: bool,
     /// For kato and mongodb: name of the run, with which its node ids and databases begin. Default: a
     /// new name. Needed to resume.
     #[arg(long, value_name = "NAME")]
@@ -347,7 +351,7 @@ impl DestinationArgs {
     /// When the file with the token of a server cannot be read.
     pub(crate) fn destination(&self, probe: &Probe) -> Result<Destination> {
         Ok(match self.backend() {
-            Backend::Embedded(dir) => Destination::from(dir),
+            Backend::Embedded(dir) => Destination::from(dir).with_going_back(self.go_back),
             Backend::Kato(url) => Destination::on_server(self.nodes(&url, probe)?),
             Backend::Mongodb(uri) => Destination::in_mongodb(self.mongodb(&uri)?),
         })

@@ -12,10 +12,11 @@ const SERVERS: &[&str] = &["kato", "mongodb"];
 const EMBEDDED: &[&str] = &["embedded"];
 
 /// Options that are not for every place.
-const OPTIONS: [(&str, &[&str]); 20] = [
+const OPTIONS: [(&str, &[&str]); 21] = [
     ("index", EMBEDDED),
     ("no_index", EMBEDDED),
     ("occurrences", EMBEDDED),
+    ("go_back", EMBEDDED),
     ("budget", EMBEDDED),
     ("place", EMBEDDED),
     ("catalogue", EMBEDDED),

@@ -61,8 +61,9 @@ fn of_a_plan(step: &str, matches: &ArgMatches) -> Option<Unused> {
 
 /// Finds options of a shuffled order without one.
 fn order(command: &str, matches: &ArgMatches) -> Option<Unused> {
-    // Its order is random by itself.
-    if command == "datasets sample" || is_given(matches, "shuffle") {
+    // They draw documents at random by themselves. A plan does, too, but is of a run that has its own order.
+    const DRAWING: [&str; 3] = ["datasets sample", "estimate", "tune"];
+    if DRAWING.contains(&command) || is_given(matches, "shuffle") {
         return None;
     }
     ["epoch", "window"]

@@ -116,6 +116,53 @@ fn a_damaged_newest_commit_is_refused_and_trained_again() {
     }
 }
 
+/// Changes a byte of a block of the newest segment, behind its few words, which opening does not read.
+fn damage_a_block(place: &Place, kb: &str) {
+    let segments = fs::read_dir(place.path(kb).join("segments")).unwrap();
+    let newest = segments.map(|entry| entry.unwrap().path()).max().unwrap();
+    let mut bytes = fs::read(&newest).unwrap();
+    bytes[100] ^= 1;
+    fs::write(newest, bytes).unwrap();
+}
+
+#[test]
+fn damage_that_a_later_read_finds_has_the_same_ways_out() {
+    let place = Place::new();
+    place.trained("corpus.jsonl", &["--kb", "whole"]);
+    train_in_sessions(&place, "kb");
+    place.trained("corpus.jsonl", &["--kb", "one"]);
+    for kb in ["kb", "one"] {
+        damage_a_block(&place, kb);
+        for (command, flags) in [
+            ("inspect", &["--export", "-"][..]),
+            ("predict", &["--text", "the old sea sings"]),
+            ("next", &["--text", "the old sea"]),
+            ("index", &[]),
+        ] {
+            let arguments = [&["--kb", kb], flags].concat();
+            let output = place.command(command, &arguments).output().unwrap();
+            assert_eq!(output.status.code(), Some(1), "{command}: {output:?}");
+            let told = stderr(&output);
+            for way in ["is damaged", "--go-back", "kato salvage"] {
+                assert!(told.contains(way), "{command}: {told}");
+            }
+        }
+    }
+    let arguments = ["--kb", "kb", "--go-back", "--export", "-"];
+    let looked = place.command("inspect", &arguments).output().unwrap();
+    let told = stderr(&looked);
+    assert!(looked.status.success(), "{told}");
+    assert!(told.contains("went back to commit"), "{told}");
+    for kb in ["kb", "one"] {
+        let arguments = ["--kb", kb, "--resume", "--go-back", "--quiet"];
+        let output = place.train("corpus.jsonl", &arguments).output().unwrap();
+        let told = stderr(&output);
+        assert!(output.status.success(), "{told}");
+        assert!(told.contains("set-aside/1"), "{told}");
+        assert_eq!(place.exported(kb), place.exported("whole"));
+    }
+}
+
 #[test]
 fn the_only_commit_of_a_run_is_never_an_empty_one_and_is_trained_again() {
     let place = Place::new();

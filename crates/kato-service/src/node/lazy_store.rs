@@ -110,7 +110,7 @@ fn told(dir: &Path, error: StoreError) -> StoreError {
     match (error, EmbeddedStore::damage(dir)) {
         (StoreError::Corrupt { place, .. }, Ok(Some(damage))) => StoreError::Corrupt {
             place,
-            reason: format!("{damage}. `kato salvage` saves what is whole"),
+            reason: damage.to_string(),
         },
         (error, _) => error,
     }

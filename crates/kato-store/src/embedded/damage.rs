@@ -137,29 +137,18 @@ impl Damage {
 
     /// Returns the error of opening, which says what is whole, what is lost and what to do.
     pub(super) fn into_error(self) -> StoreError {
-        let ways = self.ways().join("; ");
-        let reason = format!("{self}. Nothing was changed. {ways}");
-        StoreError::corrupt(&self.files[0].path, reason)
-    }
-
-    /// Returns what can be done.
-    fn ways(&self) -> Vec<String> {
-        let mut ways = Vec::new();
-        if let Some(Commit {
-            n_commits, held, ..
-        }) = &self.older
-        {
-            ways.push(match held.is_nothing() {
-                true => format!("commit {n_commits} before it is whole, but holds nothing"),
-                false => {
-                    format!("`DamagePolicy::GoBack` opens commit {n_commits} before it: {held}")
+        let mut reason = format!("{self}. Nothing was changed");
+        if let Some(older) = &self.older {
+            reason += &format!(
+                ". Commit {} before it is whole{}; `kato train --resume` with its corpus learns again what is lost",
+                older.n_commits,
+                match older.held.is_nothing() {
+                    true => ", but holds nothing".to_owned(),
+                    false => format!(": {}", older.held),
                 }
-            });
-            let resume = "`kato train --resume` with its corpus learns again what is lost";
-            ways.push(resume.to_owned());
+            );
         }
-        ways.push("`kato salvage` saves what is whole".to_owned());
-        ways
+        StoreError::corrupt(&self.files[0].path, reason)
     }
 }
 

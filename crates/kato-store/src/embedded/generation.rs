@@ -13,7 +13,7 @@ use super::manifest::{
     FILE, Manifest, ManifestFile, NamedFiles, PREVIOUS_FILE, SegmentEntry, TWIN_FILE,
 };
 use super::options::DamagePolicy;
-use super::segment::Segment;
+use super::segment::{Depth, Segment};
 use crate::{Place, StoreError};
 
 /// Number of times that the newest commit is looked for while a writer merges away what its
@@ -154,12 +154,13 @@ pub(super) fn open(
     policy: DamagePolicy,
     access: FileAccess,
 ) -> Result<OpenedGeneration, StoreError> {
-    let mut found = open_newest(dir, access)?;
+    let depth = policy.depth();
+    let mut found = open_newest(dir, access, depth)?;
     for _ in 1..ATTEMPTS {
         // A writer may remove segments between reading the manifest and opening them; the next
         // manifest names others.
         match &found {
-            Err(unopened) if unopened.is_missing => found = open_newest(dir, access)?,
+            Err(unopened) if unopened.is_missing => found = open_newest(dir, access, depth)?,
             _ => break,
         }
     }
@@ -169,7 +170,7 @@ pub(super) fn open(
         Ok(opened) => return Ok(opened),
         Err(unopened) => unopened.manifests,
     };
-    let damage = examine(dir, &manifests)?;
+    let damage = examine(dir, &manifests, depth)?;
     let is_taken = |older: &Commit| match policy {
         DamagePolicy::Refuse => false,
         DamagePolicy::GoBack => !older.held.is_nothing(),
@@ -182,7 +183,9 @@ pub(super) fn open(
     else {
         return Err(damage.into_error());
     };
-    let segments = open_segments(dir, manifest, access).map_err(Unopened::into_error)?;
+    // Looking for damage has read all of it.
+    let segments = open_segments(dir, manifest, access, Depth::Indexes);
+    let segments = segments.map_err(Unopened::into_error)?;
     let newest = damage.newest.as_ref();
     let lost_commits = |newest: &Commit| newest.n_commits.saturating_sub(older.n_commits);
     Ok(OpenedGeneration {
@@ -203,9 +206,10 @@ pub(super) fn open(
 
 /// Returns the damage of a knowledge base whose newest commit is not whole; `None` if it is.
 pub(super) fn damage(dir: &Path) -> Result<Option<Damage>, StoreError> {
-    match open_newest(dir, FileAccess::Shared)? {
+    let depth = Depth::Indexes;
+    match open_newest(dir, FileAccess::Shared, depth)? {
         Ok(_) => Ok(None),
-        Err(unopened) => examine(dir, &unopened.manifests).map(Some),
+        Err(unopened) => examine(dir, &unopened.manifests, depth).map(Some),
     }
 }
 
@@ -220,12 +224,13 @@ struct NotWhole {
 fn open_newest(
     dir: &Path,
     access: FileAccess,
+    depth: Depth,
 ) -> Result<Result<OpenedGeneration, NotWhole>, StoreError> {
     let manifests = Manifests::read(dir)?;
     let mut damaged = manifests.damaged(dir);
     let mut is_missing = false;
     for manifest in manifests.of_newest() {
-        match open_segments(dir, manifest, access) {
+        match open_segments(dir, manifest, access, depth) {
             Ok(segments) => {
                 let recovery = (!damaged.is_empty()).then(|| Recovery {
                     n_commits: manifest.n_commits,
@@ -297,11 +302,13 @@ fn open_segments(
     dir: &Path,
     manifest: &Manifest,
     access: FileAccess,
+    depth: Depth,
 ) -> Result<Vec<Arc<Segment>>, Unopened> {
     let deletions = Deletions::read(dir, manifest);
     let deletions = deletions.map_err(|error| Unopened::new(error, None))?;
     let open = |entry: &SegmentEntry| {
         let opened = open_segment(dir, manifest, entry, &deletions, access).map(Arc::new);
+        let opened = opened.and_then(|segment| segment.checked(depth));
         opened.map_err(|error| Unopened::new(error, Some(entry.held())))
     };
     manifest.segments.iter().map(open).collect()
@@ -318,7 +325,7 @@ pub(super) struct Remains {
 
 impl Remains {
     /// Opens what a manifest names.
-    pub(super) fn open(dir: &Path, manifest: &Manifest) -> Result<Self, StoreError> {
+    pub(super) fn open(dir: &Path, manifest: &Manifest, depth: Depth) -> Result<Self, StoreError> {
         let unopened = |error, held| match Unopened::new(error, held) {
             Unopened::Damaged(file, _) => Ok(file),
             Unopened::Other(error) => Err(error),
@@ -335,8 +342,9 @@ impl Remains {
             }
             // Held open: a writer may remove files meanwhile.
             let opened = open_segment(dir, manifest, &entry, &deletions, FileAccess::Shared);
+            let opened = opened.and_then(|segment| Arc::new(segment).checked(depth));
             segments.push(match opened {
-                Ok(segment) => Ok(Arc::new(segment)),
+                Ok(segment) => Ok(segment),
                 Err(error) => Err(unopened(error, Some(entry.held()))?),
             });
         }
@@ -353,7 +361,7 @@ impl Remains {
 }
 
 /// Finds out what is whole and what is lost.
-fn examine(dir: &Path, manifests: &Manifests) -> Result<Damage, StoreError> {
+fn examine(dir: &Path, manifests: &Manifests, depth: Depth) -> Result<Damage, StoreError> {
     let mut files = manifests.damaged(dir);
     let (best, is_newest) = match manifests.best() {
         Some((best, _, is_newest)) => (Some(best), is_newest),
@@ -361,7 +369,7 @@ fn examine(dir: &Path, manifests: &Manifests) -> Result<Damage, StoreError> {
     };
     let mut whole = Vec::new();
     if let Some(best) = best {
-        let remains = Remains::open(dir, best)?;
+        let remains = Remains::open(dir, best, depth)?;
         files.extend(remains.deletions);
         for (entry, opened) in best.segments.iter().zip(remains.segments) {
             match opened {
@@ -371,7 +379,9 @@ fn examine(dir: &Path, manifests: &Manifests) -> Result<Damage, StoreError> {
         }
     }
     let older = match manifests.previous.whole() {
-        Some(previous) if Remains::open(dir, previous)?.is_whole() => Some(commit_of(previous)),
+        Some(previous) if Remains::open(dir, previous, depth)?.is_whole() => {
+            Some(commit_of(previous))
+        }
         _ => None,
     };
     let all = [&manifests.newest, &manifests.twin, &manifests.previous];

@@ -182,16 +182,23 @@ impl Manifest {
             .map_err(|error| corrupt(&format!("it does not decode: {error}")))
     }
 
-    /// Makes this the newest manifest and the newest the previous one, atomically and durably.
+    /// Makes this the newest manifest and the newest the previous one, atomically and durably. After a
+    /// commit that failed, `before` says what the previous one is: the newest may be of that commit.
     ///
     /// At every moment there is a newest manifest, and it is whole.
-    pub(crate) fn commit(&self, dir: &Path) -> Result<(), StoreError> {
+    pub(crate) fn commit(&self, dir: &Path, before: Option<&Self>) -> Result<(), StoreError> {
         // Steps 3 to 7 of the commit protocol in docs/file-format.md; renaming the twin is the
         // commit. Before it the directory holds the last commit, after it this one.
         let text = self.encode();
-        write_new(dir, &text)?;
+        write_new(dir, NEW_FILE, &text)?;
         replace_twin(dir, &text)?;
-        link_as_previous(dir)?;
+        match before {
+            None => link_as_previous(dir)?,
+            Some(before) => {
+                write_new(dir, NEW_PREVIOUS_FILE, &before.encode())?;
+                rename(dir, NEW_PREVIOUS_FILE, PREVIOUS_FILE)?;
+            }
+        }
         rename(dir, NEW_FILE, FILE)?;
         sync_dir(dir)
     }
@@ -204,7 +211,7 @@ impl Manifest {
     /// Writes the newest manifest and its twin where both may be missing, durably.
     pub(super) fn replace_both(&self, dir: &Path) -> Result<(), StoreError> {
         let text = self.encode();
-        write_new(dir, &text)?;
+        write_new(dir, NEW_FILE, &text)?;
         rename(dir, NEW_FILE, FILE)?;
         replace_twin(dir, &text)?;
         sync_dir(dir)
@@ -242,9 +249,9 @@ impl Manifest {
     }
 }
 
-/// Writes a manifest under its temporary name and flushes it.
-fn write_new(dir: &Path, text: &str) -> Result<(), StoreError> {
-    let new = dir.join(NEW_FILE);
+/// Writes a manifest under a temporary name and flushes it.
+fn write_new(dir: &Path, name: &str, text: &str) -> Result<(), StoreError> {
+    let new = dir.join(name);
     let write = || -> io::Result<()> {
         let mut file = File::create(&new)?;
         file.write_all(text.as_bytes())?;

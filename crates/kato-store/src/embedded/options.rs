@@ -4,6 +4,8 @@ use std::num::NonZeroUsize;
 
 use kato_model::AttributeLimits;
 
+use super::segment::Depth;
+
 /// Largest number of patterns of one node that a merge puts into one segment, whatever the options
 /// say: ranks are 32-bit numbers, and text symbols need some as well.
 const MAX_RANKS: u64 = 1 << 30;
@@ -63,11 +65,22 @@ pub enum DamagePolicy {
     Refuse,
     /// Goes back to the commit before and says so
     /// ([`EmbeddedStore::recovered`](crate::EmbeddedStore::recovered)), unless that holds nothing.
-    /// What was learned since is missing from every answer.
+    /// What was learned since is missing from every answer. Opening reads all of the knowledge base:
+    /// damage that only a later read would find is found.
     GoBack,
     /// Goes back, also to a commit that holds nothing. Right for training alone, whose corpus is at
-    /// hand: from the checkpoint that it finds it learns again what is lost.
+    /// hand: from the checkpoint that it finds it learns again what is lost. It reads all, too.
     Relearn,
+}
+
+impl DamagePolicy {
+    /// Returns how much opening reads: who asks to go back has met damage, wherever it is.
+    pub(super) const fn depth(self) -> Depth {
+        match self {
+            Self::Refuse => Depth::Indexes,
+            Self::GoBack | Self::Relearn => Depth::Everything,
+        }
+    }
 }
 
 impl EmbeddedOptions {

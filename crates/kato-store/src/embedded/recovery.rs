@@ -31,7 +31,7 @@ pub(super) fn finish(dir: &Path, opened: &mut OpenedGeneration) -> Result<(), St
         Twin::Ahead => {
             // What was interrupted is carried out: the older manifest becomes the previous one.
             let before = ManifestFile::read(dir, FILE)?;
-            opened.manifest.commit(dir)?;
+            opened.manifest.commit(dir, None)?;
             opened.previous = before.whole().map_or_else(Vec::new, Manifest::named_files);
             kept = named(opened);
         }

@@ -51,9 +51,12 @@ impl EmbeddedStore {
         // The segments are flushed already; their names must be durable before a manifest mentions
         // them.
         sync_dir(&segment_dir(&self.dir))?;
-        next.manifest.commit(&self.dir)?;
+        let is_in_doubt = std::mem::replace(&mut self.state().is_in_doubt, true);
+        let before = is_in_doubt.then(|| self.newest().manifest);
+        next.manifest.commit(&self.dir, before.as_ref())?;
         // Only now, as a commit that failed leaves the last one valid.
         let mut state = self.state();
+        state.is_in_doubt = false;
         let Generation { manifest, segments } = std::mem::replace(&mut state.newest, next);
         let dropped = std::mem::replace(&mut state.previous, manifest.named_files());
         state.retired.extend(segments.iter().map(Arc::downgrade));
@@ -85,6 +88,7 @@ impl EmbeddedStore {
             newest,
             previous,
             retired,
+            is_in_doubt: _,
         } = state;
         let previous = previous.iter().map(|(file, _)| file.as_str());
         let referenced: HashSet<&str> = newest.manifest.files().chain(previous).collect();
@@ -115,4 +119,45 @@ fn hold_for_readers(retired: &[Weak<Segment>], file: &str) -> bool {
     let live = retired.iter().filter_map(Weak::upgrade);
     live.filter(|segment| is_file(segment))
         .all(|segment| segment.hold().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::PatternStore as _;
+
+    #[test]
+    fn the_commit_before_is_none_that_failed() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = EmbeddedStore::create(dir.path(), &["node0"], json!(null)).unwrap();
+        store.commit(Vec::new(), json!("first")).unwrap();
+        // All but the last flush is done, and that fails.
+        let mut failed = store.newest().manifest;
+        failed.n_commits += 1;
+        failed.checkpoint = json!("failed");
+        failed.commit(store.dir(), None).unwrap();
+        store.state().is_in_doubt = true;
+        store.commit(Vec::new(), json!("second")).unwrap();
+        let previous = || fs::read_to_string(dir.path().join(PREVIOUS_FILE)).unwrap();
+        assert!(previous().contains("\"first\""), "{}", previous());
+        store.commit(Vec::new(), json!("third")).unwrap();
+        assert!(previous().contains("\"second\""), "{}", previous());
+    }
+
+    #[test]
+    fn a_commit_that_fails_leaves_the_newest_in_doubt() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = EmbeddedStore::create(dir.path(), &["node0"], json!(null)).unwrap();
+        // No manifest can be written in the place of a directory.
+        let obstacle = dir.path().join("MANIFEST.previous.tmp");
+        fs::create_dir(&obstacle).unwrap();
+        assert!(store.commit(Vec::new(), json!("first")).is_err());
+        assert!(store.state().is_in_doubt);
+        fs::remove_dir(&obstacle).unwrap();
+        store.commit(Vec::new(), json!("first")).unwrap();
+        assert!(!store.state().is_in_doubt);
+        assert_eq!(store.checkpoint(), json!("first"));
+    }
 }

@@ -18,7 +18,7 @@ use super::manifest::{Manifest, SegmentEntry, sync_dir};
 use super::merge::merge_segments;
 use super::merge_runs::RunMerge;
 use super::options::EmbeddedOptions;
-use super::segment::{NodeTotals, Segment};
+use super::segment::{Depth, NodeTotals, Segment};
 use super::staged::StagedSegment;
 use super::{EmbeddedStore, FileAccess, manifest_entry};
 use crate::contract::StagedBatch;
@@ -141,7 +141,8 @@ fn write(
         purged: purged(manifest),
     };
     let mut lost = Vec::new();
-    let remains = Remains::open(kb, manifest)?;
+    // Copying reads all of them.
+    let remains = Remains::open(kb, manifest, Depth::Indexes)?;
     if let Some(mut file) = remains.deletions {
         // What it is about comes back, which is another knowledge base than the commit was.
         file.held = Some(Held::default());

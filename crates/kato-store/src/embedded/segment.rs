@@ -36,7 +36,7 @@ pub(crate) use footer::NodeTotals;
 pub(crate) use foreign::ForeignCursor;
 pub use handles::set_max_open_segments;
 pub(crate) use reader::{
-    BlockBuffer, NodeRun, Renumbering, RenumberingScratch, Segment, VectorCursor,
+    BlockBuffer, Depth, NodeRun, Renumbering, RenumberingScratch, Segment, VectorCursor,
 };
 pub(crate) use record::{Extras, RawRecord, push_varint, take_slice, take_varint, width_for};
 pub(crate) use writer::{SegmentWriter, WrittenSegment, count_distinct};

@@ -54,7 +54,7 @@ pub(crate) enum Command {
 /// What can be measured.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
-    /// Pre-trains on a community that is made, with items of the plan switched one at a time; prints a table
+    /// Pre-trains on a community that is made, with one item of the training switched at a time; prints a table
     Items(BenchItemsArguments),
     /// Writes first weights and batches of a pre-training, for the same steps in another program
     Course {

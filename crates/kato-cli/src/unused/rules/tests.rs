@@ -7,7 +7,7 @@ use crate::program;
 use crate::unused::Innermost;
 
 /// Options that do nothing alone, by command: each is for another option, or for another kind of place.
-const ALONE: [(&str, &[&str]); 18] = [
+const ALONE: [(&str, &[&str]); 16] = [
     ("analyze", &["limit", "run"]),
     ("cleanup", &["run"]),
     ("cluster diff", &["generation"]),
@@ -18,7 +18,6 @@ const ALONE: [(&str, &[&str]); 18] = [
     ("cluster plan", &["epoch", "generation", "window"]),
     ("datasets head", ORDER),
     ("datasets stats", ORDER),
-    ("estimate", ORDER),
     (
         "generate",
         &["seed", "temperature", "top-k", "top-p", "width"],
@@ -47,7 +46,6 @@ const ALONE: [(&str, &[&str]); 18] = [
             "window",
         ],
     ),
-    ("tune", ORDER),
 ];
 
 /// What an order that is not shuffled has no use for.

@@ -31,7 +31,8 @@ pub struct LinkSnapshot {
     pub observation_compression: Option<f64>,
     /// Share of the lower node's patterns that have a parent, from 0 to 1.
     pub coverage: Option<f64>,
-    /// Patterns of the lower node that have no parent.
+    /// Patterns of the lower node that have no parent in the upper one. Those whose name was promoted past it
+    /// have one further up, which no link counts.
     pub orphans: u64,
     /// Their share, 1 − coverage.
     pub orphan_rate: Option<f64>,
@@ -39,7 +40,8 @@ pub struct LinkSnapshot {
     pub reuse: Reuse,
     /// Children of the upper node's patterns; a child that occurs twice counts twice.
     pub branching: Branching,
-    /// Children that the lower node does not hold, counted as `branching` counts.
+    /// Children that the lower node does not hold, counted as `branching` counts: what was forgotten, and
+    /// names that were promoted from further down.
     pub dangling: u64,
     /// What parents and children reveal about each other, weighted by learn calls; `None` when no
     /// pattern has children.

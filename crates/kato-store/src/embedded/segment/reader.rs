@@ -1,5 +1,6 @@
 //! Reading a segment: one pattern by name or rank, or a node's patterns in order.
 
+mod check;
 mod renumbering;
 mod run;
 mod vectors;
@@ -21,6 +22,7 @@ use super::record::{RawRecord, width_for};
 use super::{BLOCK_PATTERNS, Deleted, DeletedRun, Dictionary, MAGIC_BYTES, MAGICS, MAX_NUMBERS};
 use crate::StoreError;
 use crate::visit::ContentDigest;
+pub(crate) use check::Depth;
 pub(crate) use renumbering::{Renumbering, RenumberingScratch};
 pub(crate) use run::NodeRun;
 pub(crate) use vectors::VectorCursor;
@@ -282,15 +284,19 @@ impl Segment {
         if let Some(dictionary) = node.dictionary.get() {
             return Ok(dictionary);
         }
+        let dictionary = self.read_dictionary(node_idx)?;
+        // Threads may read it at the same time; all of them get the first result.
+        Ok(node.dictionary.get_or_init(|| dictionary))
+    }
+
+    /// Reads the node's text symbols.
+    fn read_dictionary(&self, node_idx: usize) -> Result<Dictionary, StoreError> {
         let footer = &self.footer.nodes[node_idx];
         let bytes = self.file.read_part(&footer.dictionary, "dictionary")?;
         let decoded = usize::try_from(footer.n_literals)
             .ok()
             .and_then(|n| Dictionary::decode(&bytes, n));
-        let dictionary =
-            decoded.ok_or_else(|| self.file.corrupt("its dictionary does not decode"))?;
-        // Threads may read it at the same time; all of them get the first result.
-        Ok(node.dictionary.get_or_init(|| dictionary))
+        decoded.ok_or_else(|| self.file.corrupt("its dictionary does not decode"))
     }
 
     /// Returns sample index and id of the recorded documents, ascending.

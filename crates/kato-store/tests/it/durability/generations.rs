@@ -198,7 +198,8 @@ fn damage_says_what_is_whole_and_what_is_lost() {
         (older.n_commits, &older.checkpoint),
         (1, &json!({"samples": 1}))
     );
-    let text = EmbeddedStore::open(dir.path()).unwrap_err().to_string();
+    let error = EmbeddedStore::open(dir.path()).unwrap_err();
+    let text = format!("{error}; {}", error.advice().unwrap());
     for told in [
         "0000000001.seg",
         "commit 2",
@@ -387,4 +388,30 @@ fn a_run_that_goes_on_after_damage_ends_with_equal_content() {
             assert_same_content(&store, &whole, lessons.len() as u64);
         }
     }
+}
+
+#[test]
+fn going_back_finds_the_damage_that_only_a_later_read_would_find() {
+    let dir = tempfile::tempdir().unwrap();
+    let lessons = small(dir.path());
+    let newest = open_and_read(dir.path(), &lessons).unwrap();
+    let older = after_the_first(&lessons);
+    let segment = dir.path().join("segments/0000000001.seg");
+    let whole = fs::read(&segment).unwrap();
+    let mut found_later = 0;
+    for at in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << (at % 8);
+        fs::write(&segment, &bytes).unwrap();
+        let store = EmbeddedStore::open_read_only_with(dir.path(), DamagePolicy::GoBack).unwrap();
+        let expected = match store.recovered() {
+            Some(_) => &older,
+            None => &newest,
+        };
+        let read = read_everything(&store, &lessons).unwrap();
+        assert_eq!(&read, expected, "byte {at}");
+        let opens = EmbeddedStore::open_read_only(dir.path()).is_ok();
+        found_later += usize::from(opens && store.recovered().is_some());
+    }
+    assert!(found_later > 0, "opening finds all of it");
 }
