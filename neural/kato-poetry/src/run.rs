@@ -56,6 +56,8 @@ impl Run {
     /// When settings are impossible, when there is a run in the folder, or when it cannot be written.
     pub fn create(folder: &Path, settings: Settings, corpus: Corpus) -> Result<Self, PoetryError> {
         settings.check()?;
+        ChunkBatches::new(&corpus.train, &corpus.vectors, &settings.training)?
+            .check_uncut(&settings)?;
         let folder = RunFolder::create(folder, PROGRAM)?;
         settings.write(&folder.file(RunFolder::SETTINGS))?;
         write_json(&folder.file(POEMS), &corpus.poems)?;
