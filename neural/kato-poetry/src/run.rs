@@ -53,7 +53,8 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// When settings are impossible, when there is a run in the folder, or when it cannot be written.
+    /// When settings are impossible, also with these poems, when there is a run in the folder, or when it cannot
+    /// be written. Where settings are impossible, the folder is not made.
     pub fn create(folder: &Path, settings: Settings, corpus: Corpus) -> Result<Self, PoetryError> {
         settings.check()?;
         ChunkBatches::new(&corpus.train, &corpus.vectors, &settings.training)?
