@@ -101,11 +101,17 @@ mod tests {
     #[test]
     fn a_measurement_that_is_given_up_names_the_database_that_it_used() {
         let in_use = DatabaseInUse::default();
-        assert_eq!(MongoResults::given_up("it hangs", &in_use).left_behind, None);
+        assert_eq!(
+            MongoResults::given_up("it hangs", &in_use).left_behind,
+            None
+        );
         *in_use.lock() = Some("kato_hardware_1f".to_owned());
         let given_up = MongoResults::given_up("it hangs", &in_use);
         assert_eq!(given_up.left_behind.as_deref(), Some("kato_hardware_1f"));
         let told = format!("{:?}", given_up.ping_latency);
-        assert!(told.contains("kato_hardware_1f") && told.contains("it hangs"), "{told}");
+        assert!(
+            told.contains("kato_hardware_1f") && told.contains("it hangs"),
+            "{told}"
+        );
     }
 }
