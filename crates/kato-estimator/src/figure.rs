@@ -15,7 +15,7 @@ const MAX_SPREAD: f64 = 14.0;
 pub enum Method {
     /// Counted: what was observed is all that is asked for.
     Counted,
-    /// Counted in the sample or the run, and scaled by a ratio of sums or a regression.
+    /// Counted in the sample or the run, or a share of it, and scaled by a ratio of sums or a regression.
     Ratio,
     /// Inferred from the repeats that were observed, among documents or by laws of growth.
     Growth,

@@ -162,6 +162,11 @@ impl<'a> LevelModel<'a> {
         })
     }
 
+    /// Returns whether a share of the observed patterns was counted, and stands for all.
+    pub(crate) fn is_of_share(&self) -> bool {
+        self.evidence.slice_error > 0.0
+    }
+
     /// Returns the distinct patterns with their error, for a known number of learn calls.
     pub(crate) fn estimate(&self, calls: f64) -> Distinct {
         let value = self.distinct(calls);

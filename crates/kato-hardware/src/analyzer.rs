@@ -10,6 +10,7 @@ use sysinfo::System;
 
 pub use self::builder::HardwareAnalyzerBuilder;
 use crate::bench::memory::Machine;
+use crate::bench::mongodb::DatabaseInUse;
 use crate::bench::{decoding, kato, loopback, mongodb, store, tokenizing};
 use crate::detect::{disks, network};
 use crate::facts::{CpuFacts, Gpus, MemoryFacts, SystemLimits, Virtualization};
@@ -190,10 +191,12 @@ impl<'a> Analysis<'a> {
             return MongoResults::unknown("no MongoDB was named: give its address with `mongodb`");
         };
         let grace = share(Step::Mongodb, self.limit()).grace;
+        let in_use = DatabaseInUse::default();
+        let database = in_use.clone();
         self.step(Step::Mongodb, move |allowance| {
-            mongodb::measure(allowance, grace, &uri)
+            mongodb::measure(allowance, grace, &uri, &database)
         })
-        .unwrap_or_else(|reason| MongoResults::unknown(&reason))
+        .unwrap_or_else(|reason| MongoResults::given_up(&reason, &in_use))
     }
 
     /// Measures the KATO server that was named.

@@ -10,7 +10,9 @@ use kato_columns::files::FileError;
 #[non_exhaustive]
 pub enum OccurrencesError {
     /// A file could not be read or written, is damaged, or is being written by another process.
-    #[error("use the occurrences on the disk; `kato index --occurrences` writes them again")]
+    #[error(
+        "the occurrences on the disk cannot be used; `kato index --occurrences` writes them again"
+    )]
     File(#[from] FileError),
     /// Damage was found while they were asked, and the answer dropped.
     #[error("the occurrences are damaged ({what}); `kato index --occurrences` writes them again")]

@@ -67,6 +67,7 @@ pub struct RemoteBackendBuilder {
     connections: NonZeroUsize,
     settings: StockSettings,
     reteaching: Option<PathBuf>,
+    keeps_record: bool,
     probe: Probe,
 }
 
@@ -88,6 +89,7 @@ impl RemoteBackendBuilder {
                 torn_learns: TornLearns::End,
             },
             reteaching: None,
+            keeps_record: true,
             probe: Probe::off(),
         }
     }
@@ -188,6 +190,14 @@ impl RemoteBackendBuilder {
         self
     }
 
+    /// Sets whether a server of ours keeps the record of a new run beside its nodes. Default: yes. Without it
+    /// the server has nothing of the run once its nodes are cleared, and the run cannot be resumed: for
+    /// measurements.
+    pub const fn with_record(mut self, is_kept: bool) -> Self {
+        self.keeps_record = is_kept;
+        self
+    }
+
     /// Sets the probe that records how long requests take and how long the nodes take to learn.
     /// Default: none.
     pub fn with_probe(mut self, probe: Probe) -> Self {
@@ -230,6 +240,7 @@ impl RemoteBackendBuilder {
             );
             return Err(taken(&self.state, reason));
         }
+        let records = records.filter(|_| self.keeps_record);
         let server = client.base_url().to_owned();
         let settings = (self.batch, self.settings.onto_taught);
         let state = State::new(self.run.as_str(), &server, nodes, configuration, settings);

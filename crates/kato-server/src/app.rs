@@ -37,6 +37,8 @@ pub(crate) struct App {
     pub(crate) backing_up: Mutex<()>,
     /// Bounds the log lines about requests that failed for a reason that only the log may name.
     pub(crate) failed_requests: LogThrottle,
+    /// Bounds those about requests that were refused for one, so that they leave the others their room.
+    pub(crate) refused_requests: LogThrottle,
     pub(crate) started: Instant,
     /// The OpenAPI document, made when it is first asked for.
     pub(crate) openapi: LazyLock<Bytes, MakeDocument>,
@@ -64,6 +66,7 @@ impl App {
             copying: Mutex::default(),
             backing_up: Mutex::default(),
             failed_requests: LogThrottle::default(),
+            refused_requests: LogThrottle::default(),
             started: Instant::now(),
             openapi: LazyLock::new(openapi),
             options,

@@ -82,7 +82,10 @@ pub(crate) async fn handle(app: Arc<App>, request: Request) -> Response {
     let took = started.elapsed();
     let status = response.status();
     if let Some(cause) = response.extensions_mut().remove() {
-        log_failure(&app, Some(&trace_id), &cause, "request failed");
+        match status.is_client_error() {
+            true => log_refusal(&app, &trace_id, &cause),
+            false => log_failure(&app, Some(&trace_id), &cause, "request failed"),
+        }
     }
     // By the template, not the path: clients choose paths, and the number of series must be
     // bounded.
@@ -170,6 +173,14 @@ pub(crate) fn log_failure(
     if let Some(n_left_out) = app.failed_requests.should_log() {
         let trace_id = trace_id.map(logged);
         tracing::error!(trace_id, cause, n_left_out, "{failed}");
+    }
+}
+
+/// Logs why a request was refused, where its answer does not say it, unless there are too many such lines.
+fn log_refusal(app: &App, trace_id: &HeaderValue, Cause(cause): &Cause) {
+    if let Some(n_left_out) = app.refused_requests.should_log() {
+        let trace_id = logged(trace_id);
+        tracing::warn!(trace_id, cause, n_left_out, "request refused");
     }
 }
 

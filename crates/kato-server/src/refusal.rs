@@ -67,17 +67,22 @@ impl Refusal {
     /// Creates the refusal of a session's settings, in the form of a generation.
     pub(crate) fn settings(error: &ConfigError, generation: KatoGeneration) -> Self {
         let mut detail = json!({"error": "Configuration validation failed"});
+        let mut cause = None;
         let named = error.validation_errors();
         if !generation.checks_all_settings() {
             detail["validation_errors"] = json!(error.messages());
         } else if named.is_empty() {
-            // As the text says; one line of a request, as every request has one.
-            tracing::info!(%error, "settings refused");
+            // The text sends its reader to the log.
+            cause = Some(error_chain(error));
             detail["message"] = Value::from(failure::UNNAMED_SETTING);
         } else {
             detail["validation_errors"] = json!(named);
         }
-        Self::new(StatusCode::BAD_REQUEST, detail)
+        let refusal = Self::new(StatusCode::BAD_REQUEST, detail);
+        match cause {
+            Some(cause) => refusal.caused_by(cause),
+            None => refusal,
+        }
     }
 
     /// Creates the refusal to learn a pattern that is retired.

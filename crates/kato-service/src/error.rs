@@ -37,7 +37,7 @@ pub enum ServiceError {
     #[error(transparent)]
     Engine(EngineError),
     /// What a node has learned cannot be read. Other nodes are not concerned.
-    #[error("use node {node_id:?}, which cannot be read; other nodes are not concerned")]
+    #[error("node {node_id:?} cannot be read; other nodes are not concerned")]
     Node {
         /// The node.
         node_id: String,

@@ -40,9 +40,10 @@ pub struct Figures {
     pub uncommitted_learns: u64,
     /// Folds of a node's lessons into its store.
     pub folds: u64,
-    /// Indexes written by [`write_indexes`](crate::Service::write_indexes).
+    /// Indexes of nodes written: by [`write_indexes`](crate::Service::write_indexes), and before a node is
+    /// opened that does not fit into memory without one.
     pub indexes_written: u64,
-    /// [Faults](crate::indexes::IndexFault) that it returned.
+    /// [Faults](crate::indexes::IndexFault) that `write_indexes` returned.
     pub index_faults: u64,
     /// Records written to the journal.
     pub journal_records: u64,
@@ -89,7 +90,6 @@ pub(crate) struct Counters {
     pub(crate) learns: Counter,
     pub(crate) predictions: Counter,
     pub(crate) replays: Counter,
-    pub(crate) indexes_written: Counter,
     pub(crate) index_faults: Counter,
 }
 

@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kato_prediction::Cancel;
 
+use crate::figures::Counter;
 use crate::indexes::IndexFault;
 
 /// Faults that are kept until somebody asks for them, at most.
@@ -16,7 +17,11 @@ const MAX_FAULTS: usize = 1000;
 
 /// What all nodes share that have indexes.
 #[derive(Debug, Default)]
-pub(crate) struct IndexWriters(Mutex<State>);
+pub(crate) struct IndexWriters {
+    state: Mutex<State>,
+    /// Indexes that were written.
+    pub(crate) n_written: Counter,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -97,7 +102,7 @@ impl IndexWriters {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -299,7 +299,7 @@ impl Service {
             knowledge_bytes: shared.nodes.registry().knowledge.bytes(),
             uncommitted_learns: uncommitted.sum::<u64>()
                 + shared.nodes.registry().n_unfolded_learns(),
-            indexes_written: counters.indexes_written.get(),
+            indexes_written: shared.index_writers.n_written.get(),
             index_faults: counters.index_faults.get(),
             disk_bytes: store_bytes,
             losses: shared.losses.all().len(),

@@ -53,9 +53,12 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// When settings are impossible, when there is a run in the folder, or when it cannot be written.
+    /// When settings are impossible, also with these poems, when there is a run in the folder, or when it cannot
+    /// be written. Where settings are impossible, the folder is not made.
     pub fn create(folder: &Path, settings: Settings, corpus: Corpus) -> Result<Self, PoetryError> {
         settings.check()?;
+        ChunkBatches::new(&corpus.train, &corpus.vectors, &settings.training)?
+            .check_uncut(&settings)?;
         let folder = RunFolder::create(folder, PROGRAM)?;
         settings.write(&folder.file(RunFolder::SETTINGS))?;
         write_json(&folder.file(POEMS), &corpus.poems)?;

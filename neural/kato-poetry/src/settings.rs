@@ -4,7 +4,7 @@ mod loss;
 mod model;
 mod training;
 
-use kato_neural::run::RunSettings;
+use kato_neural::run::{RunSettings, check_setting};
 use serde::{Deserialize, Serialize};
 
 use crate::chunks::ChunkOptions;
@@ -58,12 +58,27 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// When one of them is out of its range; the error names it.
+    /// When one of them is out of its range, or not possible with another; the error names it.
     pub fn check(&self) -> Result<(), PoetryError> {
         self.corpus().check()?;
         self.model.check()?;
         self.loss.check()?;
-        self.training.check()
+        self.training.check()?;
+        let accumulate = self.training.accumulate;
+        Ok(check_setting(
+            accumulate == 1 || !self.needs_whole_steps(),
+            "training.accumulate",
+            &accumulate,
+            "1, as batch norm would see each batch of a step alone; set `training.batch_norm_by_part = true` to allow that, or \
+             `model.batch_norm = false`",
+        )?)
+    }
+
+    /// Returns whether a step has to be one batch that is not cut: batch norm needs its mean and variance,
+    /// which its parts do not know.
+    #[must_use]
+    pub fn needs_whole_steps(&self) -> bool {
+        self.model.batch_norm && !self.training.batch_norm_by_part
     }
 
     /// Returns what poems are made ready with.
@@ -114,6 +129,19 @@ forcing = { kind = 'linear', start = 0.9, end = 0.1, length = 30.0 }
         let (begin, end) = (training.at(2.0), training.at(30.0));
         assert_eq!((begin.rate, end.forcing), (1e-3, 0.1));
         assert!(end.rate < 1e-3);
+    }
+
+    #[test]
+    fn batch_norm_needs_steps_of_one_batch_unless_parts_are_allowed() {
+        let mut settings = Settings::default();
+        settings.training.accumulate = 2;
+        let error = settings.check().expect_err("batch norm is on").to_string();
+        assert!(error.contains("training.accumulate"), "{error}");
+        settings.training.batch_norm_by_part = true;
+        assert!(settings.check().is_ok());
+        settings.training.batch_norm_by_part = false;
+        settings.model.batch_norm = false;
+        assert!(settings.check().is_ok());
     }
 
     #[test]

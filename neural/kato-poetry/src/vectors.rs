@@ -14,6 +14,7 @@ use crate::error::PoetryError;
 use crate::tokens::Special;
 use crate::vocabulary::PoemVocabulary;
 
+pub use file::reading_threads;
 pub(crate) use normal::{Normal, seed_of};
 pub use options::{UnknownWords, VectorOptions};
 

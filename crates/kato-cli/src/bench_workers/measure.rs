@@ -111,6 +111,8 @@ impl Bench {
         let state = dir.path().join("bench.kato-run.json");
         let backend = RemoteBackend::builder(client(), run.clone(), state)
             .with_connections(connections)
+            // No server removes one.
+            .with_record(false)
             .create(&self.learner, &self.configuration())?;
         let (mut loader, options) = (self.loader()?, self.options(workers));
         let report =

@@ -77,12 +77,12 @@ pub(crate) struct Args {
         conflicts_with = "from_run"
     )]
     look_at: Option<NonZeroU64>,
-    /// Decides which documents those are. From standard input they are the first.
+    /// Decides which documents those are, unless --shuffle does. From standard input they are the first.
     #[arg(
         long,
         value_name = "N",
         default_value_t = 1,
-        conflicts_with = "from_run"
+        conflicts_with_all = ["from_run", "shuffle"]
     )]
     seed: u64,
     /// Estimate from a finished run instead, named by the directory of its knowledge base; can be

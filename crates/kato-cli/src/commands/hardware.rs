@@ -9,7 +9,7 @@
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use anyhow::{Result, ensure};
+use anyhow::{Error, Result, anyhow};
 use kato_hardware::prediction::{Workload, WorkloadStore};
 use kato_hardware::step::StepEvent;
 use kato_hardware::{Cancellation, HardwareAnalyzer};
@@ -134,10 +134,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let profile = analyzer.build()?.analyze_full();
     // A cancelled analysis has a profile, too, in which the rest is unknown.
-    ensure!(
-        !is_interrupted(),
-        "interrupted before all was measured: give the same command again"
-    );
+    if is_interrupted() {
+        let left = profile.benchmarks.mongodb.left_behind.as_deref();
+        return Err(interrupted(left));
+    }
 
     let workload = Workload::of_samples(args.samples)
         .with_chunk_size(args.chunk_size)
@@ -155,4 +155,27 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         predictions,
     };
     show(&analysis, args.json)
+}
+
+/// Says that the analysis was interrupted, and which database it could not drop.
+fn interrupted(left_behind: Option<&str>) -> Error {
+    let again = "interrupted before all was measured: give the same command again";
+    match left_behind {
+        None => anyhow!(again),
+        Some(name) => anyhow!("{again}; the database {name} could not be dropped: drop it by hand"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_interrupts_learns_which_database_is_left_behind() {
+        assert!(!interrupted(None).to_string().contains("database"));
+        let told = interrupted(Some("kato_hardware_1f")).to_string();
+        assert!(
+            told.ends_with("the database kato_hardware_1f could not be dropped: drop it by hand")
+        );
+    }
 }

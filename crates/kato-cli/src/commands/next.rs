@@ -78,17 +78,19 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     // Opened first, as a wrong name should not wait for the knowledge base.
     let batch = args.batch.as_deref().map(Batch::open).transpose()?;
     let head = open_head(&args.kb, options)?;
-    let top = args.top.max(1);
+    // The best is asked for in any case, as it may be what is explained.
+    let next_after = |text: &str| head.next(text, args.top.max(1));
     if let Some(batch) = batch {
         return batch.answer(r#"{"text": "The cat sat"}"#, |question: Question| {
-            let next = head.next(&question.text, top)?;
+            let mut next = next_after(&question.text)?;
+            next.truncate(args.top);
             let explanation = None;
             Ok(NextView { next, explanation })
         });
     }
     // The parser takes exactly one of the two.
     let text = args.text.as_deref().unwrap_or_default();
-    let next = head.next(text, top)?;
+    let mut next = next_after(text)?;
     let best = next.first().filter(|_| args.explain);
     let explained = args.why.as_deref().or(best.map(|best| best.token.as_str()));
     let explanation = match explained {
@@ -103,5 +105,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             Some(explanation)
         }
     };
+    next.truncate(args.top);
     show(&NextView { next, explanation }, args.json)
 }

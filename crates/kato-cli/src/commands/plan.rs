@@ -120,8 +120,13 @@ pub(crate) struct Args {
     /// How often each size is trained. Default: 5, and 2 for a MongoDB.
     #[arg(long, value_name = "N")]
     repeat: Option<NonZeroUsize>,
-    /// Decides which documents the pilots train, and the order of the pilots.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    /// Decides which documents the pilots train, unless --shuffle does, and the order of the pilots.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        conflicts_with = "shuffle"
+    )]
     seed: u64,
     #[command(flatten)]
     learning: LearningArgs,

@@ -102,8 +102,13 @@ pub(crate) struct Args {
     /// How often each trial is made.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = crate::numbers::from_one::<u32>)]
     repeat: u32,
-    /// Decides which documents are trained and asked, and the order of trials.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    /// Decides which documents are trained and asked, unless --shuffle does, and the order of trials.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        conflicts_with = "shuffle"
+    )]
     seed: u64,
     /// Remember trials in this file, and make none again that it has.
     #[arg(long, value_name = "FILE")]

@@ -133,6 +133,19 @@ fn all_of_a_corpus_is_counted_where_no_size_is_asked_for() {
 }
 
 #[test]
+fn two_numbers_that_would_decide_the_documents_are_refused() {
+    let place = Place::new(1);
+    for command in ["estimate", "plan", "tune"] {
+        let both = ["corpus.jsonl", "--shuffle", "1", "--seed", "2"];
+        let said = place.refusal(command, &both, 2);
+        assert!(
+            said.contains("--seed") && said.contains("--shuffle"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn documents_that_stand_there_twice_are_told_and_add_nothing() {
     let place = Place::new(N_DOCUMENTS);
     let once = place.read("corpus.jsonl");

@@ -31,6 +31,15 @@ fn next_tokens_come_with_their_reasons() {
         (&why["symbol"], &why["probability"]),
         (&next[0]["token"], &next[0]["probability"])
     );
+    // What is explained need not be shown.
+    let none = json_of(
+        &place,
+        "next",
+        &["--text", "The cat", "--limit", "0", "--explain"],
+    );
+    assert_eq!(none["next"].as_array().map(Vec::len), Some(0));
+    assert_eq!(&none["explanation"], why);
+
     let parts = why["parts"].as_array().unwrap();
     let sum: f64 = parts
         .iter()

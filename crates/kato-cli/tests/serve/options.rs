@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::http::{ask, request};
+use crate::program::kato;
 use crate::server::{LOG, Server};
 
 const IN_MEMORY: [&str; 3] = ["--in-memory", "--addr", "127.0.0.1:0"];
@@ -111,6 +112,36 @@ fn logs_are_json_with_a_trace_id_and_tell_no_token_and_no_text() {
 }
 
 #[test]
+fn a_setting_that_the_answer_does_not_name_is_in_the_log_under_the_trace_id() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut server = Server::start(dir.path(), &[&IN_MEMORY[..], &["--log", "json"]].concat());
+    let session = ask(
+        server.addr(),
+        "POST /sessions",
+        Some(&json!({"node_id": "a"})),
+    );
+    let line = format!(
+        "POST /sessions/{}/config",
+        session["session_id"].as_str().unwrap()
+    );
+    let body = json!({"config": {"jaccard_threshold": 1.5}});
+    let refused = request(server.addr(), &line, &[], Some(&body));
+    assert_eq!(refused.status, 400);
+    assert_eq!(server.terminate(), Some(0));
+    let log = fs::read_to_string(dir.path().join(LOG)).unwrap();
+    let lines = log
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let told: Vec<Value> = lines
+        .filter(|line| line["fields"]["trace_id"] == refused.header("x-trace-id").unwrap())
+        .collect();
+    assert_eq!(told.len(), 1, "{log}");
+    assert_eq!(told[0]["level"], "WARN", "{log}");
+    let cause = told[0]["fields"]["cause"].as_str().unwrap();
+    assert!(cause.contains("jaccard_threshold"), "{cause}");
+}
+
+#[test]
 fn variables_of_a_kato_set_what_sessions_begin_with() {
     let dir = tempfile::tempdir().unwrap();
     for (more, ttl_seconds) in [([].as_slice(), 40), (&["--session-ttl", "50"], 50)] {
@@ -135,4 +166,32 @@ fn variables_of_a_kato_set_what_sessions_begin_with() {
     let refusal = Server::start_as(command).err().unwrap();
     assert!(refusal.contains("exit code Some(2)"), "{refusal}");
     assert!(refusal.contains("error: RECALL_THRESHOLD=0: Must be a number"));
+}
+
+#[test]
+fn a_bench_leaves_no_record_of_its_runs_on_the_server() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("text.txt"), "the old sea sings at night\n").unwrap();
+    // Room for one record, and two measurements.
+    let mut server = Server::start(dir.path(), &[&IN_MEMORY[..], &["--max-runs", "1"]].concat());
+    let backend = format!("kato:http://{}", server.addr());
+    let arguments = [
+        "text.txt",
+        "--backends",
+        &backend,
+        "--workers",
+        "1,2",
+        "--repeat",
+        "1",
+        "--levels",
+        "3",
+    ];
+    let output = kato("bench")
+        .args(arguments)
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert_eq!(server.terminate(), Some(0));
 }

@@ -26,6 +26,7 @@ impl LevelFigures {
         let (calls, calls_sd) = (scaled.value, scaled.relative_sd);
         let is_counted = calls_sd == 0.0 && (calls - observed as f64).abs() < 0.5;
         let [calls_method, method] = match is_counted {
+            true if model.is_of_share() => [Method::Counted, Method::Ratio],
             true => [Method::Counted; 2],
             false => [Method::Ratio, Method::Growth],
         };

@@ -2,7 +2,7 @@
 
 use kato_estimator::run_record::{FinishedRun, RunLevel};
 use kato_estimator::{
-    Calibration, EstimateError, EstimatedHierarchy, Figure, GrowthLaw, SampleBuilder,
+    Calibration, EstimateError, EstimatedHierarchy, Figure, GrowthLaw, Method, SampleBuilder,
     StorageBreakdown, StorageEngine, StorageEstimator, Target,
 };
 use proptest::prelude::*;
@@ -355,6 +355,15 @@ fn a_document_of_more_patterns_than_are_kept_is_counted_like_many() {
                 (2.0 * distinct / learns as f64 - 1.0).abs() < most,
                 "{distinct} of {max_patterns} kept"
             );
+        }
+        let estimator = StorageEstimator::builder()
+            .with_calibration(Calibration::from_sample(&sample))
+            .build()
+            .unwrap();
+        let all = estimator.estimate(Target::samples(2)).unwrap();
+        for level in &all.level_estimates {
+            assert_eq!(level.learns.method, Method::Counted);
+            assert_eq!(level.distinct_patterns.method, Method::Ratio);
         }
     }
 }

@@ -78,6 +78,7 @@ pub(crate) fn profile() -> HardwareProfile {
             upsert_latency: micros(260.0),
             bulk_upsert: rate(40_000.0),
             query_latency: micros(190.0),
+            left_behind: None,
         },
         kato: KatoResults {
             health_latency: micros(1800.0),

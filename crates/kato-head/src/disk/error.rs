@@ -15,7 +15,7 @@ use crate::HeadError;
 #[non_exhaustive]
 pub enum CountsError {
     /// A file could not be read or written, is damaged, or is being written by another process.
-    #[error("use the head's counts on the disk; `kato index` writes them again")]
+    #[error("the head's counts on the disk cannot be used; `kato index` writes them again")]
     File(#[from] FileError),
     /// The counts are of a later version of this software.
     #[error(

@@ -328,6 +328,26 @@ fn a_run_on_a_server_of_ours_is_known_by_the_server() {
 }
 
 #[test]
+fn the_server_keeps_a_record_of_a_run_unless_it_is_told_to_keep_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = TestServer::start(&dir.path().join("data"), true);
+    let learner = learner();
+    for (run, is_kept) in [("measured", false), ("kept", true)] {
+        let state = dir.path().join(run).with_extension("json");
+        let backend = RemoteBackend::builder(client(server.addr), run.parse().unwrap(), state)
+            .with_record(is_kept)
+            .create(&learner, &RunConfiguration::from_learner(&learner))
+            .unwrap();
+        let report = train_there(&backend, documents(&corpus(20)), 2).unwrap();
+        assert_eq!(report.documents_processed, 20);
+        let asking = client(server.addr).build().unwrap();
+        let record = server.runtime.block_on(asking.run_record(run)).unwrap();
+        assert_eq!(record.is_some(), is_kept, "{run}");
+    }
+    server.end();
+}
+
+#[test]
 fn resuming_what_nobody_knows_and_teaching_what_is_taught_are_errors() {
     let text = corpus(30);
     for extensions in [true, false] {

@@ -56,7 +56,7 @@ const METRICS: [Metric; 32] = [
     ("kato_journal_cut_off_bytes_total", Counter,
         "Bytes at the end of the journal that were cut off at the start, as they were no whole write.",
         |known| known.figures.journal_bytes_cut_off.into()),
-    ("kato_indexes_written_total", Counter, "Indexes of nodes in memory written.",
+    ("kato_indexes_written_total", Counter, "Indexes of nodes written.",
         |known| known.figures.indexes_written.into()),
     ("kato_index_faults_total", Counter, "Indexes that could not be used or written.",
         |known| known.figures.index_faults.into()),

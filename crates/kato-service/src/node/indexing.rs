@@ -124,6 +124,9 @@ fn write_before_opening(
 ) -> Result<StoreIndex, ServiceError> {
     let writing = disk.index_writers.begin();
     let built = kato_prediction::disk::build(store, &build_options(disk, writing.cancel()));
+    if built.as_ref().is_ok_and(|report| !report.was_there) {
+        disk.index_writers.n_written.add(1);
+    }
     let opened = built.and_then(|_| kato_prediction::disk::open(store));
     match opened {
         Ok(Some(index)) => Ok(index),
@@ -211,7 +214,11 @@ impl LoadedNode {
             let _ = kato_prediction::disk::remove_stale(store);
         }
         match written {
-            Ok(written) => written,
+            Ok(written) => {
+                let n_written = u64::from(written.is_some());
+                disk.index_writers.n_written.add(n_written);
+                written
+            }
             Err(_) if writing.cancel().is_cancelled() => None,
             Err(error) => {
                 indexing.not_before = Some(now.plus_seconds(RETRY_SECONDS));

@@ -44,9 +44,8 @@ impl Service {
             }
         }
         report.faults = shared.index_writers.take_faults();
-        let counters = &shared.counters;
-        counters.indexes_written.add(report.written.len() as u64);
-        counters.index_faults.add(report.faults.len() as u64);
+        let n_faults = report.faults.len() as u64;
+        shared.counters.index_faults.add(n_faults);
         report
     }
 

@@ -611,6 +611,7 @@ fn a_node_that_does_not_fit_into_memory_is_asked_over_its_index() {
     twins.reopen_with(options.with_max_knowledge_memory(limit));
     assert!(twins.memory() <= limit, "it was indexed before it was used");
     assert_eq!(twins.indexes().len(), 1);
+    assert_eq!(twins.service.figures().indexes_written, 1);
     twins.check();
     // It learns on, until that takes too much, and goes on when the next index is there.
     let (mut n_full, mut n_written) = (0, 0);
@@ -639,6 +640,8 @@ fn a_node_that_does_not_fit_into_memory_is_asked_over_its_index() {
         teach(&twins.twin, &twins.twin_id).unwrap();
     }
     assert!(n_full > 0 && n_written > 0, "{n_full} {n_written}");
+    let n_in_all = twins.service.figures().indexes_written;
+    assert_eq!(n_in_all, 1 + n_written as u64);
     twins.n_taught = 1500;
     twins.check();
     twins.service.close().unwrap();

@@ -67,16 +67,25 @@ pub(crate) fn tell_saved(what: &str, saved: &Saved) {
         ..
     } = *saved;
     if is_hit {
-        let spared = computed_s - read_s;
-        tell(format_args!(
-            "cache: {what} read in {read_s:.3} s; computing took {computed_s:.3} s, so {spared:.3} s are saved"
-        ));
+        tell(hit(what, computed_s, read_s));
     } else if n_bytes > 0 {
         let mebibytes = n_bytes as f64 / f64::from(1 << 20);
         tell(format_args!(
             "cache: {what} computed in {computed_s:.3} s, kept in {mebibytes:.1} MiB; {n_evicted} older entries removed"
         ));
     }
+}
+
+/// Says what came of reading a result instead of computing it.
+fn hit(what: &str, computed_s: f64, read_s: f64) -> String {
+    let spared = computed_s - read_s;
+    // The least that is not shown as 0.000 s; what is small is read no faster than it is computed.
+    let outcome = if spared >= 0.0005 {
+        format!("so {spared:.3} s are saved")
+    } else {
+        "so nothing is saved".to_owned()
+    };
+    format!("cache: {what} read in {read_s:.3} s; computing took {computed_s:.3} s, {outcome}")
 }
 
 /// Tells what was done to a table.
@@ -157,6 +166,20 @@ fn tell_target(target: &PredictionTarget, path: &Path) {
     ] {
         if let Some(line) = names(what, missing) {
             tell(line);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_no_faster_than_computed_saves_nothing() {
+        assert!(hit("tokens", 2.0, 0.5).ends_with("so 1.500 s are saved"));
+        for (computed_s, read_s) in [(0.001, 0.004), (0.002, 0.002), (0.0004, 0.0)] {
+            let said = hit("tokens", computed_s, read_s);
+            assert!(said.ends_with("so nothing is saved"), "{said}");
         }
     }
 }

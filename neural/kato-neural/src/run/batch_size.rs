@@ -35,6 +35,8 @@ pub enum BatchTrialError {
         size: usize,
         /// What it said.
         said: String,
+        /// What the user can do about it, by its exit code.
+        class: ErrorClass,
     },
     /// No size fits, the smallest included.
     #[error("no batch fits into {} MiB", limit >> 20)]
@@ -54,7 +56,8 @@ impl BatchTrialError {
         match self {
             Self::Start { source } => ErrorClass::of_io(source.kind()),
             Self::None { .. } => ErrorClass::NoRoom,
-            Self::Unknown | Self::Failed { .. } => ErrorClass::Usage,
+            Self::Failed { class, .. } => *class,
+            Self::Unknown => ErrorClass::Usage,
         }
     }
 }
@@ -173,7 +176,6 @@ fn trial(given: &[OsString], size: usize, limit: u64) -> Result<MemoryUse, Batch
         .arg(format!("training.batch={size}"))
         .stderr(Stdio::piped())
         .output()?;
-    let said = || String::from_utf8_lossy(&output.stderr).trim().to_owned();
     if output.status.success() {
         let measured: Value =
             serde_json::from_slice(&output.stdout).map_err(|error| BatchTrialError::Start {
@@ -184,16 +186,44 @@ fn trial(given: &[OsString], size: usize, limit: u64) -> Result<MemoryUse, Batch
             None => MemoryUse::FitsUnmeasured,
         });
     }
-    // Killed by the system, or by the allocator: without an exit code of ours.
-    match output.status.code() {
+    failed(size, output.status.code(), &output.stderr)
+}
+
+/// Says what a trial that failed tells: that the memory is too small, or why it failed otherwise.
+fn failed(size: usize, code: Option<i32>, stderr: &[u8]) -> Result<MemoryUse, BatchTrialError> {
+    match code {
+        // Killed by the system, or by the allocator: without an exit code of ours.
         None | Some(134 | 137) => Ok(MemoryUse::OutOfMemory),
-        _ => Err(BatchTrialError::Failed { size, said: said() }),
+        Some(code) => Err(BatchTrialError::Failed {
+            size,
+            said: String::from_utf8_lossy(stderr).trim().to_owned(),
+            class: ErrorClass::of_exit_code(code).unwrap_or(ErrorClass::Other),
+        }),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_trial_that_fails_has_the_class_of_its_exit_code() {
+        for class in ErrorClass::ALL {
+            let code = i32::from(class.exit_code());
+            let error = failed(4, Some(code), b"error: why\n").expect_err("it is not memory");
+            assert_eq!(error.class(), class);
+            assert!(
+                error.to_string().contains("4 failed: error: why"),
+                "{error}"
+            );
+        }
+        // A panic has no class.
+        let panic = failed(4, Some(101), b"").expect_err("it is not memory");
+        assert_eq!(panic.class(), ErrorClass::Other);
+        for killed in [None, Some(134), Some(137)] {
+            assert!(matches!(failed(4, killed, b""), Ok(MemoryUse::OutOfMemory)));
+        }
+    }
 
     #[test]
     fn flags_lead_to_steps_of_what_was_wanted() {

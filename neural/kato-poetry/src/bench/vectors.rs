@@ -9,6 +9,7 @@ use kato_neural::run::{RunError, processor_seconds};
 use serde::Serialize;
 
 use crate::error::PoetryError;
+use crate::vectors::reading_threads;
 
 /// How fast a file of word vectors is read.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -63,6 +64,7 @@ pub fn cache_opening_ms(path: &Path, n_rounds: usize) -> Result<f64, PoetryError
     let cache = folder.path().join("vectors.cache");
     let open = || {
         let builder = Embeddings::builder(path).on_bad_line(OnBadLine::Skip);
+        let builder = builder.with_workers(reading_threads());
         builder.with_cache(&cache).open()
     };
     // The first opening writes it.

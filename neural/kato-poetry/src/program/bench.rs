@@ -1,12 +1,11 @@
 //! `bench`: how fast this machine trains, and reads word vectors.
 
-use std::thread::available_parallelism;
-
 use kato_neural::program::{CommandFailure, Ended, say, say_json, wrong_setting};
 use kato_neural::run::RunSettings;
 use kato_poetry::bench::{
     TrainingSpeed, VectorSpeed, cache_opening_ms, training_speed, vector_speed, with_forcing,
 };
+use kato_poetry::vectors::reading_threads;
 use kato_poetry::{Run, Settings};
 use serde::Serialize;
 
@@ -99,11 +98,12 @@ struct VectorSpeeds {
 /// Measures how fast a file of vectors is read, with one thread and with all, and its cache opened.
 fn glove(arguments: &BenchGloveArguments) -> Result<Ended, CommandFailure> {
     let (file, rounds) = (&arguments.file, arguments.rounds.max(1));
-    let all = available_parallelism().map_or(1, usize::from);
+    let all = reading_threads();
     // The first reading fetches the file from the disk, and is not told.
     vector_speed(file, all)?;
     let mut readings: Vec<VectorSpeed> = Vec::new();
-    for n_threads in [1, all] {
+    // With one thread alone there is nothing to compare.
+    for n_threads in [1].into_iter().chain((all > 1).then_some(all)) {
         let mut fastest = vector_speed(file, n_threads)?;
         for _ in 1..rounds {
             let speed = vector_speed(file, n_threads)?;

@@ -64,8 +64,7 @@ pub(crate) fn batch(
         "chunks of the greatest length",
         (settings.training.batch, MAX_SIZE),
     );
-    // The mean and variance of a whole batch are not known to its parts.
-    let besides = if settings.model.batch_norm && !settings.training.batch_norm_by_part {
+    let besides = if settings.needs_whole_steps() {
         " --set training.batch_norm_by_part=true"
     } else {
         ""

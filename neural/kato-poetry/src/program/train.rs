@@ -20,6 +20,8 @@ pub(crate) fn train(
     stop: &AtomicBool,
 ) -> Result<Ended, CommandFailure> {
     let settings = settings::settings_of(arguments)?;
+    // Before texts are read, which may take long.
+    settings.check()?;
     if arguments.find_batch {
         return find::batch(&settings, arguments);
     }

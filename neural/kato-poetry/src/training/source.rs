@@ -4,13 +4,14 @@ use kato_gradient::sampler::{
     Bucketed, EpochPlan, Sampler, SamplerSettings, Shuffled, TokenBudget,
 };
 use kato_neural::BoxError;
+use kato_neural::run::check_setting;
 use kato_neural::train::BatchSource;
 
 use super::task::TrainingBatch;
 use crate::batch::Batch;
 use crate::chunks::Chunk;
 use crate::error::PoetryError;
-use crate::settings::{Batching, PoetryTrainingOptions};
+use crate::settings::{Batching, PoetryTrainingOptions, Settings};
 use crate::vectors::WordVectors;
 
 /// Batches of the training chunks.
@@ -51,6 +52,30 @@ impl<'a> ChunkBatches<'a> {
         self.n_batches().div_ceil(self.options.accumulate as u64)
     }
 
+    /// Refuses settings by which a batch of the first epoch is cut, where a step has to be whole.
+    pub(crate) fn check_uncut(&self, settings: &Settings) -> Result<(), PoetryError> {
+        let most = self.options.max_tokens_at_once;
+        let Some(most) = most.filter(|_| settings.needs_whole_steps()) else {
+            return Ok(());
+        };
+        let n_tokens = |(index, items): (usize, &[usize])| {
+            let max_length = self.options.at(self.position(0, index as u64)).max_length;
+            let lengths = items.iter().map(|item| self.chunks[*item].ids.len());
+            items.len() * lengths.max().unwrap_or(0).min(max_length)
+        };
+        let plan = self.plan(0);
+        // A row is never cut.
+        let batches = plan.iter().enumerate().filter(|(_, items)| items.len() > 1);
+        let is_whole = batches.map(n_tokens).all(|n_tokens| n_tokens <= most);
+        Ok(check_setting(
+            is_whole,
+            "training.max_tokens_at_once",
+            &most,
+            "as many as a batch has with its padding, as batch norm would see each part alone; set \
+             `training.batch_norm_by_part = true` to allow that, or `model.batch_norm = false`",
+        )?)
+    }
+
     /// Makes a batch of the longest chunks there are: what needs most memory.
     pub(crate) fn longest(&self) -> TrainingBatch {
         let plan = self.sampler.plan(0);
@@ -67,7 +92,12 @@ impl<'a> ChunkBatches<'a> {
 
     /// Makes a batch of an epoch.
     pub(crate) fn of_epoch(&self, epoch: u64, index: u64, items: &[usize]) -> TrainingBatch {
-        self.batch(epoch as f64 + index as f64 / self.n_batches() as f64, items)
+        self.batch(self.position(epoch, index), items)
+    }
+
+    /// Returns the position of a batch in the training, in epochs.
+    fn position(&self, epoch: u64, index: u64) -> f64 {
+        epoch as f64 + index as f64 / self.n_batches() as f64
     }
 
     /// Makes a batch for a position in the training, in epochs.

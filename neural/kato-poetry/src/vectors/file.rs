@@ -14,6 +14,15 @@ use crate::vocabulary::PoemVocabulary;
 /// Words without a vector that an error names.
 const N_EXAMPLES: usize = 8;
 
+/// Threads that read a file of vectors at most: what its reader takes.
+const MAX_THREADS: usize = 1024;
+
+/// Returns how many threads read a file of vectors: as many as compute.
+#[must_use]
+pub fn reading_threads() -> usize {
+    rayon::current_num_threads().min(MAX_THREADS)
+}
+
 /// Reads the vectors of the words of a vocabulary; a word that the file lacks is looked for in lower
 /// case, and else treated as the options say.
 pub(super) fn read(
@@ -27,6 +36,7 @@ pub(super) fn read(
     let embeddings = Embeddings::builder(path)
         .with_vocabulary(words.iter().chain(&lower))
         .on_bad_line(OnBadLine::Skip)
+        .with_workers(reading_threads())
         .open()?;
     let found: Vec<Option<&[f32]>> = words
         .iter()

@@ -280,3 +280,46 @@ fn the_batch_that_is_found_leaves_room_and_trains() -> Done {
     assert!(said.contains("does not fit"), "{said}");
     Ok(())
 }
+
+#[test]
+fn a_step_that_batch_norm_would_see_in_parts_is_refused_before_anything_is_made() -> Done {
+    let folder = tempfile::tempdir()?;
+    let at = folder.path().join("run");
+    for parted in ["training.accumulate=2", "training.max_tokens_at_once=60"] {
+        for more in [&[][..], &["--dry-run"]] {
+            let refused = train(&at).args(["--set", parted]).args(more).output()?;
+            let said = String::from_utf8_lossy(&refused.stderr);
+            assert_eq!(refused.status.code(), Some(2), "{parted}: {said}");
+            assert!(said.contains("batch_norm_by_part"), "{said}");
+            assert!(!at.exists(), "{parted}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn vectors_are_read_by_the_threads_that_were_asked_for() -> Done {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("glove.txt");
+    std::fs::write(&file, "sea 1 2\nthee -1 0.5\n")?;
+    let file = file.to_str().ok_or("a path of text")?;
+    let bench = ["bench", "glove", file, "--rounds", "1", "--json"];
+    for (threads, expected) in [("1", vec![1]), ("3", vec![1, 3])] {
+        let measured = json(&run(&[&bench[..], &["--threads", threads]].concat())?)?;
+        let readings = measured["readings"].as_array().ok_or("an array")?;
+        let of_each = readings.iter().map(|reading| reading["n_threads"].as_u64());
+        assert_eq!(of_each.collect::<Option<Vec<_>>>(), Some(expected));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_trial_that_fails_ends_the_search_as_it_ends_itself() -> Done {
+    let ended = |how: &str| run(&["train", "/no/such/poems.txt", how]);
+    let (trial, search) = (ended("--dry-run")?, ended("--find-batch")?);
+    assert_eq!(trial.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&search.stderr);
+    assert_eq!(search.status.code(), Some(1), "{said}");
+    assert!(said.contains("the trial of a batch of 2 failed"), "{said}");
+    Ok(())
+}

@@ -10,7 +10,7 @@ use mongodb::options::{ClientOptions, IndexOptions};
 use mongodb::{Client, Collection, Database, IndexModel};
 use tokio::time::timeout;
 
-use super::MongoResults;
+use super::{DatabaseInUse, MongoResults};
 use crate::Allowance;
 use crate::figure::{Finding, Measured, MeasurementMethod, Unit};
 use crate::meter::{Meter, NO_TIME};
@@ -26,13 +26,18 @@ const BULK: [usize; 2] = [10, 100];
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Measures within the allowance; dropping the database may take as long as `grace` after that.
-pub(crate) fn measure(allowance: &Allowance, grace: Duration, uri: &str) -> MongoResults {
+pub(crate) fn measure(
+    allowance: &Allowance,
+    grace: Duration,
+    uri: &str,
+    in_use: &DatabaseInUse,
+) -> MongoResults {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     match runtime {
         Ok(runtime) => {
-            let results = runtime.block_on(try_measure(allowance, grace, uri));
+            let results = runtime.block_on(try_measure(allowance, grace, uri, in_use));
             // Dropping the runtime could wait for the driver's own tasks, and these for a server
             // that hangs.
             runtime.shutdown_background();
@@ -51,6 +56,7 @@ async fn try_measure(
     allowance: &Allowance,
     grace: Duration,
     uri: &str,
+    in_use: &DatabaseInUse,
 ) -> Result<MongoResults, String> {
     // The driver's own message may repeat the address with its password, so it is left out.
     let unreadable = |_| {
@@ -80,6 +86,7 @@ async fn try_measure(
     let ping_latency = ping(allowance, &client).await?;
     // A name that nobody else has, so that dropping the database never removes data of others.
     let database = client.database(&format!("{PREFIX}{}", uuid::Uuid::new_v4().simple()));
+    *in_use.lock() = Some(database.name().to_owned());
     let found = measure_database(allowance, &database).await;
     // Asked for whatever happened, also where nothing was measured: the first operation may have
     // reached the server without an answer.
@@ -94,17 +101,14 @@ async fn try_measure(
         Ok(Err(error)) => Some(failure_reason(&error)),
         Err(_) => Some("no answer in time".to_owned()),
     };
-    let mut results = MongoResults {
+    if let Some(reason) = left {
+        return Ok(MongoResults::left(name, &reason));
+    }
+    *in_use.lock() = None;
+    Ok(MongoResults {
         ping_latency,
         ..found
-    };
-    // The figures are given up for this: a database that is left behind must not be overlooked.
-    if let Some(reason) = left {
-        results = MongoResults::unknown(&format!(
-            "the database {name} could not be dropped ({reason}): drop it by hand"
-        ));
-    }
-    Ok(results)
+    })
 }
 
 /// The bounds of operations: the time after which none is begun, and the time after which none is
@@ -243,6 +247,7 @@ async fn measure_database(allowance: &Bounds, database: &Database) -> MongoResul
         upsert_latency,
         bulk_upsert,
         query_latency,
+        left_behind: None,
     }
 }
 
