@@ -212,3 +212,47 @@ impl RecordKey {
         mix(key ^ self.place)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(numbers: [u64; 8]) -> RecordCounts {
+        let [
+            records,
+            documents,
+            passed_over,
+            not_sampled,
+            blank,
+            short,
+            filtered,
+            bad,
+        ] = numbers;
+        RecordCounts {
+            records,
+            documents,
+            passed_over,
+            not_sampled,
+            blank,
+            short,
+            filtered,
+            bad,
+        }
+    }
+
+    #[test]
+    fn every_count_is_added_and_taken_away_by_itself() {
+        let own: [u64; 8] = std::array::from_fn(|field| 1 << field);
+        let part = own.map(|n| 1_000 + 3 * n);
+        let all: [u64; 8] = std::array::from_fn(|field| own[field] + part[field]);
+        let mut sum = counts(own);
+        sum.merge(&counts(part));
+        assert_eq!(sum, counts(all));
+        assert_eq!(sum.checked_sub(&counts(part)), Some(counts(own)));
+        for field in 0..all.len() {
+            let mut more = all;
+            more[field] += 1;
+            assert_eq!(sum.checked_sub(&counts(more)), None);
+        }
+    }
+}
