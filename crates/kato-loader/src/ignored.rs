@@ -37,6 +37,8 @@ pub enum IgnoredReason {
     UnknownExtension,
     /// It is no data file of the split that is read, by the card or the layout of its dataset.
     NotInSplit,
+    /// Its name begins with a dot. A pattern that names the dot takes it.
+    Hidden,
     /// It has no bytes.
     Empty,
     /// It is a link to something that does not exist, or to itself.
@@ -66,6 +68,7 @@ impl fmt::Display for IgnoredReason {
         f.write_str(match self {
             Self::UnknownExtension => "no known extension",
             Self::NotInSplit => "not in the split",
+            Self::Hidden => "hidden",
             Self::Empty => "empty",
             Self::DanglingLink => "a link that leads nowhere",
             Self::NoFile => "a pipe, a socket or a device",

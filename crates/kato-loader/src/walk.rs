@@ -1,6 +1,7 @@
 //! Lists files below a directory, and files that match a glob, in an order that every machine
 //! agrees on.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -18,11 +19,20 @@ pub(crate) struct Found {
 /// Returns all files at most `depth` levels below a directory, sorted by path, component by
 /// component.
 ///
-/// Hidden files and directories are left out; symbolic links are followed, unless they lead back to
-/// where they lie. Links that lead nowhere, pipes, sockets and devices, empty files and what may
-/// not be looked into are passed over and listed.
+/// Symbolic links are followed, unless they lead back to where they lie. Hidden files and directories,
+/// links that lead nowhere, pipes, sockets and devices, empty files and what may not be looked into are
+/// passed over and listed.
 pub(crate) fn files_below(directory: &Path, depth: usize) -> Result<Found, LoadError> {
-    files_that(directory, depth, &|_| true)
+    files_that(directory, depth, Hidden::Listed, &|_| true)
+}
+
+/// What becomes of names that begin with a dot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hidden {
+    /// They are passed over and listed.
+    Listed,
+    /// As many of them as the pattern names may stand on the way to a file; others are no matches.
+    Named(usize),
 }
 
 /// Returns the files that are wanted, like [`files_below`]. What is not wanted is not listed as
@@ -30,12 +40,15 @@ pub(crate) fn files_below(directory: &Path, depth: usize) -> Result<Found, LoadE
 fn files_that(
     directory: &Path,
     depth: usize,
+    hidden: Hidden,
     is_wanted: &dyn Fn(&Path) -> bool,
 ) -> Result<Found, LoadError> {
     let mut walk = Walk {
         depth,
+        hidden,
         is_wanted,
         ancestors: Vec::new(),
+        n_hidden: 0,
         found: Found::default(),
     };
     let failed = |source| LoadError::input(directory, source);
@@ -53,9 +66,12 @@ fn files_that(
 /// A walk through directories under way.
 struct Walk<'a> {
     depth: usize,
+    hidden: Hidden,
     is_wanted: &'a dyn Fn(&Path) -> bool,
     /// The real paths of the directories being visited, to recognise a link that closes a circle.
     ancestors: Vec<PathBuf>,
+    /// Hidden names on the way from where the walk began.
+    n_hidden: usize,
     found: Found,
 }
 
@@ -74,19 +90,32 @@ impl Walk<'_> {
         }
         let mut names = Vec::new();
         for entry in fs::read_dir(directory)? {
-            let name = entry?.file_name();
-            if !name.as_encoded_bytes().starts_with(b".") {
-                names.push(name);
-            }
+            names.push(entry?.file_name());
         }
         // The system lists names in no order that another machine would share.
         names.sort();
         self.ancestors.push(real);
         for name in names {
+            let is_hidden = is_hidden(&name);
+            if is_hidden && !self.may_be_hidden() {
+                if self.hidden == Hidden::Listed {
+                    let hidden = IgnoredFile::new(directory.join(name), IgnoredReason::Hidden);
+                    self.found.ignored.push(hidden);
+                }
+                continue;
+            }
+            let above = self.n_hidden;
+            self.n_hidden += usize::from(is_hidden);
             self.meet(directory.join(name))?;
+            self.n_hidden = above;
         }
         self.ancestors.pop();
         Ok(())
+    }
+
+    /// Returns whether one more name on the way may be hidden.
+    fn may_be_hidden(&self) -> bool {
+        matches!(self.hidden, Hidden::Named(named) if self.n_hidden < named)
     }
 
     /// Takes what a directory holds, goes into it, or passes over it.
@@ -144,7 +173,20 @@ pub(crate) fn is_glob(path: &Path) -> bool {
     path.to_string_lossy().contains(['*', '?', '[', '{'])
 }
 
-/// Returns the files that match a pattern, sorted. `*` stays within a directory, `**` crosses them.
+/// Returns whether a name begins with a dot.
+fn is_hidden(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".")
+}
+
+/// Returns how many names of a pattern begin with a dot, or do in one of its alternatives.
+fn hidden_in(glob: &str) -> usize {
+    let names_dot =
+        |part: &&str| part.starts_with('.') || part.contains("{.") || part.contains(",.");
+    glob.split('/').filter(names_dot).count()
+}
+
+/// Returns the files that match a pattern, sorted. `*` stays within a directory, `**` crosses them. As in
+/// a shell, a name that begins with a dot matches where the pattern has that dot.
 pub(crate) fn matching(pattern: &Path) -> Result<Found, LoadError> {
     let (base, rest) = split(pattern);
     // A `!` in front would turn its meaning round, and is a character like others here.
@@ -169,7 +211,8 @@ pub(crate) fn matching(pattern: &Path) -> Result<Found, LoadError> {
     if !start.is_dir() {
         return Ok(Found::default());
     }
-    files_that(start, depth, &|file| {
+    let hidden = Hidden::Named(hidden_in(&glob));
+    files_that(start, depth, hidden, &|file| {
         file.strip_prefix(start)
             .is_ok_and(|inner| fast_glob::glob_match(&glob, inner.as_os_str().as_encoded_bytes()))
     })

@@ -9,7 +9,7 @@ use crate::Error;
 
 /// Returns the head of a store: of its counts on the disk, which are written first where much was learned
 /// and there are none; otherwise of what is counted in memory, where the counts on the disk are damaged,
-/// cannot be written, or are others than those asked for. The answers are the same.
+/// cannot be written, or are others than those asked for, or somebody trains on it. The answers are the same.
 pub(crate) fn head_of(
     store: &EmbeddedStore,
     tokenizer: &dyn Tokenizer,
@@ -28,7 +28,9 @@ pub(crate) fn head_of(
     let usual = HeadOptions::default().order;
     let is_written =
         options.order <= usual && options.levels.is_none_or(|n| n >= store.nodes().len());
+    // Who trains on it writes counts in the end, and only of what it holds then: ours would be removed, or in its way.
     if is_written
+        && !store.is_written_elsewhere()
         && store.totals(0)?.learned_symbols >= WRITTEN_TOKENS
         && disk::build(store, &CountsOptions::default()).is_ok()
         && let Some(head) = open()

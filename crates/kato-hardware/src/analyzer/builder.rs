@@ -171,8 +171,24 @@ impl HardwareAnalyzerBuilder {
     }
 }
 
-/// Returns whether a text is an address with one of some schemes, and names something behind it.
+/// Returns whether a text is an address with one of some schemes and names a host, or several.
 fn is_address(text: &str, schemes: [&str; 2]) -> bool {
-    text.split_once("://")
-        .is_some_and(|(scheme, rest)| schemes.contains(&scheme) && !rest.is_empty())
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return false;
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    // In front of an `@` stand a user and a password.
+    let hosts = authority.rsplit('@').next().unwrap_or_default();
+    schemes.contains(&scheme) && hosts.split(',').all(is_host)
+}
+
+/// Returns whether a text is a host with a port or without.
+fn is_host(text: &str) -> bool {
+    // The colons of an address of IPv6 stand in brackets.
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+        _ => (text, None),
+    };
+    let is_port = |port: &str| port.parse::<u16>().is_ok_and(|port| port > 0);
+    !host.is_empty() && !host.contains(char::is_whitespace) && port.is_none_or(is_port)
 }

@@ -173,6 +173,12 @@ fn what_is_no_address_is_refused_before_anything_is_measured() {
         "mongodb://",
         "ftp://a",
         "user:secret@host:1",
+        "http://:8000",
+        "http://host:port",
+        "http://host:70000",
+        "http://a host",
+        "mongodb://user:secret@",
+        "mongodb://a:1,b:0",
     ] {
         let built = HardwareAnalyzer::builder().with_kato(text).build();
         assert_eq!(
@@ -185,5 +191,12 @@ fn what_is_no_address_is_refused_before_anything_is_measured() {
             taken.map_err(|error| error.to_string()),
             Err("`with_mongodb` is no address: give mongodb://host:port".to_owned())
         );
+    }
+    for text in ["http://localhost", "https://[::1]:8000/path"] {
+        assert!(HardwareAnalyzer::builder().with_kato(text).build().is_ok());
+    }
+    for text in ["mongodb://user:a:b@a:1,b/?replicaSet=c", "mongodb+srv://a"] {
+        let built = HardwareAnalyzer::builder().with_mongodb(text).build();
+        assert!(built.is_ok(), "{text}");
     }
 }

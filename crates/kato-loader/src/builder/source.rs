@@ -27,12 +27,13 @@ impl StreamingDatasetLoaderBuilder {
     /// A directory stands for all files below it with a known [`Format`] extension (`.txt`,
     /// `.text`, `.md`, `.markdown`, `.rst`, `.tex`, `.log`, and those of the other formats, each
     /// also with that of a [`Compression`] behind it), sorted by path. With an explicit
-    /// format, all files are taken. The others, and empty files, links that lead nowhere, pipes and
-    /// directories without permission are passed over and listed by
-    /// [`ignored_files`](crate::StreamingDatasetLoader::ignored_files); where there are no files but
-    /// empty ones, those are taken. Hidden files are not looked at. With the feature `remote`, a
-    /// directory that is a clone of a dataset of the Hub is read as the dataset is there. A name with
-    /// `*`, `?`, `[` or `{` is a glob unless a file has that very name; `**` crosses directories.
+    /// format, all files are taken. The others, and empty files, links that lead nowhere, pipes,
+    /// directories without permission and what is hidden, as its name begins with a dot, are passed over
+    /// and listed by [`ignored_files`](crate::StreamingDatasetLoader::ignored_files); where there are no
+    /// files but empty ones, those are taken. With the feature `remote`, a directory that is a clone of a
+    /// dataset of the Hub is read as the dataset is there. A name with `*`, `?`, `[` or `{` is a glob unless
+    /// a file has that very name; `**` crosses directories, and a dot in front of a name matches where the
+    /// pattern has it.
     #[must_use]
     pub fn with_input(mut self, path: impl AsRef<Path>) -> Self {
         self.inputs.push(Input::Path(path.as_ref().to_owned()));

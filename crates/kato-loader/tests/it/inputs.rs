@@ -60,14 +60,48 @@ fn directories_are_read_sorted() {
         .iter()
         .map(|file| (file.path.file_name().unwrap(), file.reason))
         .collect();
-    let unknown = IgnoredReason::UnknownExtension;
+    let (unknown, hidden) = (IgnoredReason::UnknownExtension, IgnoredReason::Hidden);
     assert_eq!(
         ignored,
         [
+            (".git".as_ref(), hidden),
             ("Makefile".as_ref(), unknown),
+            (".hidden.txt".as_ref(), hidden),
             ("skip.png".as_ref(), unknown)
         ]
     );
+}
+
+#[test]
+fn a_pattern_takes_what_is_hidden_where_it_names_the_dot() {
+    let folder = Folder::new();
+    for name in ["a.txt", ".b.txt", "c/.d.txt", ".e/f.txt", ".e/.g.txt"] {
+        folder.write(name, "x");
+    }
+    for (pattern, expected) in [
+        (".*", &[".b.txt"][..]),
+        ("*.txt", &["a.txt"]),
+        ("*/*", &[]),
+        (".*/*", &[".e/f.txt"]),
+        (".*/.*", &[".e/.g.txt"]),
+        (".e/*", &[".e/f.txt"]),
+        (".e/.*", &[".e/.g.txt"]),
+        ("*/.*", &["c/.d.txt"]),
+        ("**/*.txt", &["a.txt"]),
+        ("**/.*.txt", &[".b.txt", "c/.d.txt"]),
+        ("{.b,a}.txt", &[".b.txt", "a.txt"]),
+    ] {
+        let loader = builder().with_input(folder.at(pattern));
+        if expected.is_empty() {
+            let refused = loader.build();
+            assert!(
+                matches!(refused, Err(LoadError::EmptyGlob { .. })),
+                "{pattern}"
+            );
+        } else {
+            assert_eq!(names(&folder, loader), expected, "{pattern}");
+        }
+    }
 }
 
 #[test]
