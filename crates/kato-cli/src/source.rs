@@ -656,8 +656,12 @@ mod tests {
                 .filter(|argument| !argument.is_hide_set());
             let shown: Vec<&str> = shown.filter_map(clap::Arg::get_long).collect();
             assert!(shown.contains(&"cache") && shown.contains(&"loader-workers"));
-            for flag in ["field", "format", "shuffle", "shard", "max-rows"] {
+            for flag in ["field", "format", "shuffle", "max-rows"] {
                 assert_eq!(shown.contains(&flag), reads, "{name} --{flag}");
+            }
+            // A plan is of a whole corpus.
+            for flag in ["shard", "skip", "on-bad"] {
+                assert!(!shown.contains(&flag), "{name} --{flag}");
             }
         }
     }

@@ -318,7 +318,7 @@ mod tests {
                 "kato plan @occurrences --backend=mongodb://a",
                 "occurrences",
             ),
-            ("kato tune @window=8MiB --quiet", "window"),
+            ("kato plan @window=8MiB --quiet", "window"),
             ("kato generate @top-k=5 --text=a", "top-k"),
             (
                 "kato generate @temperature=0.5 --text=a --strategy=beam",

@@ -306,7 +306,8 @@ fn plots_are_pictures() {
 
 #[test]
 fn wrong_usage_and_missing_things_are_told() {
-    let place = Place::new(3);
+    // So many that a shard surely holds several.
+    let place = Place::new(20);
     let shard = ["corpus.jsonl", "--shard", "0/2", "--max-documents", "1"];
     let told = place.refusal("estimate", &shard, 2);
     assert!(

@@ -140,7 +140,7 @@ impl Damage {
         let mut reason = format!("{self}. Nothing was changed");
         if let Some(older) = &self.older {
             reason += &format!(
-                ". Commit {} before it is whole{}; `kato train --resume` with its corpus learns again what is lost",
+                ". Commit {} before it is whole{}; `kato train --resume --go-back` with its corpus learns again what is lost",
                 older.n_commits,
                 match older.held.is_nothing() {
                     true => ", but holds nothing".to_owned(),
