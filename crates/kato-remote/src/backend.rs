@@ -379,13 +379,9 @@ impl Backend for RemoteBackend {
             };
         }
         if let Kind::Stock(stock) = &self.kind {
+            // A store of what was taught is never there without the file that names it: else a new
+            // run would refuse it as what a lost one taught.
             if !self.file.exists() {
-                if stock.is_refused() {
-                    // Nothing was sent: the same run may begin with other options.
-                    return Ok(());
-                }
-                // A store of what was taught is never there without the file that names it: else a new
-                // run would refuse it as what a lost one taught.
                 self.file.write(&state)?;
             }
             let committed =

@@ -105,8 +105,6 @@ pub(crate) struct Stock {
     ended: Notify,
     /// Set once it is known what a process before this one left behind.
     begun: OnceCell<()>,
-    /// Whether a node was found that knew something before the run.
-    has_met_taught: AtomicBool,
     counts: DoubtCounts,
     /// Set when the run is to end: nothing more is sent then.
     is_interrupted: AtomicBool,
@@ -220,7 +218,6 @@ impl Stock {
             sizer: Mutex::new(RequestSizer::new(settings.timeout)),
             ended: Notify::new(),
             begun: OnceCell::new(),
-            has_met_taught: AtomicBool::new(false),
             counts: DoubtCounts::default(),
             is_interrupted: AtomicBool::new(false),
             has_warned_slow: AtomicBool::new(false),
@@ -240,12 +237,6 @@ impl Stock {
         // Relaxed: the flag stands for itself. Those who wait for their turn look at it now.
         self.is_interrupted.store(true, Ordering::Relaxed);
         self.ended.notify_waiters();
-    }
-
-    /// Returns whether it has not begun, as a node knew something before the run.
-    pub(crate) fn is_refused(&self) -> bool {
-        // Relaxed: the flag stands for itself.
-        self.has_met_taught.load(Ordering::Relaxed) && self.begun.get().is_none()
     }
 
     fn is_interrupted(&self) -> bool {
@@ -286,10 +277,7 @@ impl Stock {
                         // It is set already where this is tried again.
                         let _ = level.checked_new.set(());
                     } else {
-                        let checked = level.check_blank().await;
-                        let is_taught = matches!(checked, Err(RemoteError::TaughtBefore { .. }));
-                        self.has_met_taught.store(is_taught, Ordering::Relaxed);
-                        checked?;
+                        level.check_blank().await?;
                     }
                     self.refuse_torn(idx)?;
                     if !is_new {

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use kato_hardware::HardwareProfile;
 use kato_hardware::prediction::{Workload, WorkloadStore};
 use kato_hardware::results::MongoResults;
 use kato_hardware::step::{Step, StepEvent};
+use kato_hardware::{HardwareAnalyzer, HardwareProfile};
 use kato_mongo_server::{MongoServer, ServerOptions, is_installed};
 use mongodb::bson::doc;
 
@@ -134,7 +134,10 @@ fn a_server_that_is_down_hangs_or_is_another_is_unknown() {
 
 #[test]
 fn an_address_that_cannot_be_read_is_told_without_its_password() {
-    let profile = analyze("mongodb://user:se/cret@host");
+    let profile = analyze("mongodb://user:cret@host/?w=-3");
     assert_unknown(&profile, "address cannot be read");
     assert!(!profile.to_string().contains("cret"));
+    let builder = HardwareAnalyzer::builder().with_mongodb("mongodb://user:se/cret@host");
+    let refused = builder.build().unwrap_err();
+    assert!(!format!("{refused} {refused:?}").contains("cret"));
 }

@@ -386,8 +386,7 @@ fn resuming_what_nobody_knows_and_teaching_what_is_taught_are_errors() {
             matches!(own_error(&refused), Some(RemoteError::TaughtBefore { .. })),
             "{refused:?}"
         );
-        // What is refused leaves nothing that the same run would have to go on from.
-        let asked_for = builder("taken", "b.json")
+        let asked_for = builder("taken", "c.json")
             .with_taught_nodes(true)
             .create(&learner, &configuration)
             .map_err(TrainError::from)
