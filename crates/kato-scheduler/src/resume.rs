@@ -86,7 +86,8 @@ fn open_newest(kb: &Path, options: EmbeddedOptions) -> Result<EmbeddedStore, Sto
             });
         }
     }
-    EmbeddedStore::open_with(kb, options)
+    // All has been read by then, if it was to be: once is enough.
+    EmbeddedStore::open_with(kb, options.with_damage_policy(DamagePolicy::Refuse))
 }
 
 /// Compares the settings of learner and loader with those that the run was begun with.
