@@ -185,7 +185,7 @@ impl InputFile {
         selection: &CorpusOptions,
     ) -> Result<(Option<Looks>, Compression), Fault> {
         let mut stream = ByteStream::open(self.open(0, HEAD_BYTES as u64)?, how, 0)?;
-        Ok((stream.looks(&selection.text_field)?, stream.compression()))
+        Ok((stream.looks(&selection.text_field, false)?, stream.compression()))
     }
 
     /// Returns how the bytes are to be decompressed.
@@ -194,6 +194,12 @@ impl InputFile {
             kind: self.compression,
             max_window_bytes: selection.max_window_bytes,
         }
+    }
+
+    /// Returns whether the file is to be read as plain text, and nobody has said so outright: rows of
+    /// a table are no lines of text then.
+    fn may_be_table(&self) -> bool {
+        self.certainty != Certainty::Told && self.format == Format::Text
     }
 
     /// Returns the format of a file that looks like something, or why it is not read as what it was

@@ -106,7 +106,7 @@ impl InputFile {
     ) -> Result<(ByteStream, Format), Fault> {
         let raw = self.open(offset, end)?;
         let mut stream = ByteStream::open(raw, self.how(selection), offset)?;
-        let format = match stream.looks(&selection.text_field)? {
+        let format = match stream.looks(&selection.text_field, self.may_be_table())? {
             Some(looks) => self.agreed(looks)?,
             None => self.format,
         };
