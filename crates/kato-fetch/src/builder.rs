@@ -28,7 +28,9 @@ const PRIVATE_REDIRECTS: &str = "KATO_PRIVATE_REDIRECTS";
 
 /// Configures and builds a [`Fetcher`].
 ///
-/// Nothing is read from the environment unless [`with_env`](Self::with_env) is called.
+/// Settings come from the environment only where [`with_env`](Self::with_env) is called. What
+/// libraries below look up by themselves they look up all the same: the certificates of the system
+/// (`SSL_CERT_FILE`, `SSL_CERT_DIR`) and Google's default credentials.
 #[derive(Clone)]
 #[must_use = "a builder does nothing until it is built"]
 pub struct FetcherBuilder {
@@ -328,8 +330,7 @@ impl FetcherBuilder {
             .tcp_nodelay(true)
             .user_agent(concat!("kato-fetch/", env!("CARGO_PKG_VERSION")));
         if !self.system_proxies {
-            // Otherwise reqwest reads the proxy variables, and nothing is taken from the
-            // environment unless asked for.
+            // Otherwise reqwest reads the variables of proxies, which nobody has asked for.
             builder = builder.no_proxy();
         }
         builder

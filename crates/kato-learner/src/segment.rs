@@ -1,8 +1,9 @@
-//! Cuts a document into sections, paragraphs, sentences and delimited segments, as slices of its
-//! own text.
+//! Cuts a document into sections, paragraphs and delimited segments, as slices of its own text, and
+//! runs of tokens into sentences, as ranges of them.
 //!
-//! Nothing here learns anything, and only n-grams over line breaks or repeated blanks are copied.
-//! What is left out for its length is reported, so that the caller can count it.
+//! Nothing here learns anything. Of the text only n-grams are copied whose words stand apart by
+//! something else than one blank; the titles of sections are none of it. Paragraphs, sentences and
+//! tokens that are left out for a length are reported, so that the caller can count them.
 
 mod delimiter;
 mod heading;

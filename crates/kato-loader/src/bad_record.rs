@@ -150,6 +150,15 @@ pub enum BadReason {
         /// What it looks like.
         looks_like: String,
     },
+    /// The file was to be read as plain text, and its first rows are those of a table.
+    Table {
+        /// What stands between the fields: a comma, a semicolon or a tab.
+        delimiter: char,
+        /// Fields of each row.
+        fields: u64,
+        /// Rows that were looked at.
+        rows: u64,
+    },
     /// The file is of a kind that is not read.
     Unsupported {
         /// What it is.
@@ -203,7 +212,8 @@ impl BadReason {
             | Self::UnclosedQuote
             | Self::TextBehindQuote
             | Self::TooLarge { .. }
-            | Self::AnotherFormat { .. } => ErrorKind::Malformed,
+            | Self::AnotherFormat { .. }
+            | Self::Table { .. } => ErrorKind::Malformed,
             Self::NoText => ErrorKind::Empty,
             Self::Corrupt { .. } => ErrorKind::Corrupt,
             Self::Unsupported { .. } | Self::WindowTooLarge { .. } | Self::PageTooLarge { .. } => {
@@ -228,11 +238,17 @@ impl BadReason {
     #[must_use]
     pub fn advice(&self) -> Advice {
         const SKIP: &str = "list and skip such records with `OnBadRecord::Skip`";
+        const TEXT: &str = "read it as plain text with `Format::Text`";
         Advice::new(match self {
             Self::AnotherFormat { .. } => &[
                 "say what it is with `with_format` and `with_compression`",
                 "leave it out",
             ],
+            Self::Table { delimiter, .. } => match delimiter {
+                ',' => &["read it as a table with `Format::Csv`", TEXT, "leave it out"],
+                '\t' => &["read it as a table with `Format::Tsv`", TEXT, "leave it out"],
+                _ => &["write it with commas to read it as a table", TEXT, "leave it out"],
+            },
             Self::Unsupported { .. } => &[SKIP],
             Self::NoText => &["check where it comes from", "allow it with `allow_empty`"],
             Self::WindowTooLarge { .. } => &["allow it with `with_max_window_bytes`"],
@@ -303,6 +319,21 @@ impl fmt::Display for BadReason {
                 f,
                 "was to be read as {read_as}, and looks like {looks_like}"
             ),
+            Self::Table {
+                delimiter,
+                fields,
+                rows,
+            } => {
+                let delimiters = match delimiter {
+                    ',' => "commas",
+                    ';' => "semicolons",
+                    _ => "tabs",
+                };
+                write!(
+                    f,
+                    "was to be read as plain text, and looks like a table: its first {rows} rows have {fields} fields each, with {delimiters} between them"
+                )
+            }
             Self::Unsupported { what, instead } => {
                 write!(f, "this is {what}, which is not read: {instead}")
             }

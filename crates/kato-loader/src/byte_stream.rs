@@ -20,7 +20,7 @@ pub(crate) use self::decompress::Decompression;
 use self::decompress::decompress;
 use self::utf16::Utf16Reader;
 use crate::bad_record::{BadReason, Fault};
-use crate::looks::{HEAD_BYTES, Looks, look, utf16_of};
+use crate::looks::{HEAD_BYTES, Looks, SampledRows, Table, look, utf16_of};
 use crate::options::Compression;
 
 /// Size of the buffer above which it is given back once all of it is consumed.
@@ -145,8 +145,12 @@ impl ByteStream {
     }
 
     /// Returns what the first bytes look like, or nothing where the stream begins behind them; reads
-    /// no more than a line needs.
-    pub(crate) fn looks(&mut self, text_field: &str) -> Result<Option<Looks>, Fault> {
+    /// no more than a line needs, and for a table no more than shows that it is none.
+    pub(crate) fn looks(
+        &mut self,
+        text_field: &str,
+        finds_tables: bool,
+    ) -> Result<Option<Looks>, Fault> {
         if !self.is_at_top {
             return Ok(None);
         }
@@ -160,7 +164,26 @@ impl ByteStream {
         let available = self.available();
         let head = &available[..available.len().min(HEAD_BYTES)];
         let is_whole = has_ended && head.len() == available.len();
-        Ok(Some(look(head, is_whole, text_field)))
+        let looks = look(head, is_whole, text_field);
+        let table = match looks {
+            Looks::Text | Looks::Rows if finds_tables => self.table()?,
+            _ => None,
+        };
+        Ok(Some(table.map_or(looks, Looks::Table)))
+    }
+
+    /// Returns the table that the first rows are, if they are one.
+    fn table(&mut self) -> Result<Option<Table>, Fault> {
+        let mut rows = SampledRows::new();
+        let mut n_seen = 0;
+        while rows.follow(&self.available()[n_seen..]) {
+            n_seen = self.available().len();
+            if !self.fill()? {
+                rows.end();
+                break;
+            }
+        }
+        Ok(rows.table())
     }
 
     /// Returns how the file is compressed, as it was told or found out.

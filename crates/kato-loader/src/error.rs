@@ -77,11 +77,12 @@ pub enum LoadError {
         /// What went wrong.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The footer of a Parquet file cannot be read, on which shuffled order depends.
+    /// What shuffled order depends on cannot be read: the footer of a Parquet file, or where the rows
+    /// of a CSV or TSV file begin.
     ///
-    /// That order is a function of where the row groups of all files begin and end.
+    /// That order is a function of where the parts of all files begin and end.
     #[error(
-        "the footer of `{name}` cannot be read, and shuffled order depends on it; try again, or leave the file out"
+        "`{name}` cannot be cut into parts, on which shuffled order depends; try again, or leave the file out"
     )]
     Footer {
         /// Name of the file.

@@ -17,10 +17,18 @@ impl Extent {
     /// Creates the only part of a file that is not cut.
     pub(crate) fn whole(bytes: u64) -> Self {
         Self {
-            start: 0,
+            text_bytes: bytes,
+            ..Self::from_byte(0)
+        }
+    }
+
+    /// Creates the part from a byte to the end of the file.
+    pub(crate) fn from_byte(start: u64) -> Self {
+        Self {
+            start,
             end: u64::MAX,
             records: None,
-            text_bytes: bytes,
+            text_bytes: 0,
         }
     }
 }

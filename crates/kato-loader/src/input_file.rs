@@ -2,6 +2,7 @@
 
 mod count;
 mod records;
+mod rows;
 
 use std::fmt;
 use std::fs::File;
@@ -11,6 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::bad_record::{BadReason, Fault};
 use crate::byte_stream::{ByteStream, Decompression, RawBytes};
+use crate::cursor::Mark;
 use crate::extent::Extent;
 use crate::inputs::Named;
 use crate::interrupt::Interrupt;
@@ -43,6 +45,8 @@ pub(crate) struct InputFile {
     pub(crate) deal: Option<Deal>,
     /// The footer of a Parquet file, once it was read.
     parquet: Mutex<Option<Arc<ParquetFile>>>,
+    /// Where the parts of a table behind the first one begin, once it was cut.
+    row_starts: OnceLock<Box<[Mark]>>,
 }
 
 /// How it is known what a file holds.
@@ -122,6 +126,7 @@ impl InputFile {
             is_utf16: OnceLock::new(),
             deal: None,
             parquet: Mutex::default(),
+            row_starts: OnceLock::new(),
         }
     }
 
@@ -185,7 +190,10 @@ impl InputFile {
         selection: &CorpusOptions,
     ) -> Result<(Option<Looks>, Compression), Fault> {
         let mut stream = ByteStream::open(self.open(0, HEAD_BYTES as u64)?, how, 0)?;
-        Ok((stream.looks(&selection.text_field)?, stream.compression()))
+        Ok((
+            stream.looks(&selection.text_field, false)?,
+            stream.compression(),
+        ))
     }
 
     /// Returns how the bytes are to be decompressed.
@@ -194,6 +202,12 @@ impl InputFile {
             kind: self.compression,
             max_window_bytes: selection.max_window_bytes,
         }
+    }
+
+    /// Returns whether the file is to be read as plain text, and nobody has said so outright: rows of
+    /// a table are no lines of text then.
+    fn may_be_table(&self) -> bool {
+        self.certainty != Certainty::Told && self.format == Format::Text
     }
 
     /// Returns the format of a file that looks like something, or why it is not read as what it was
@@ -283,8 +297,8 @@ impl InputFile {
 
     /// Cuts the file into parts, in order; there is at least one, except for Parquet without rows.
     ///
-    /// Parquet is always cut in the same way; files of lines only where parts of them are read out
-    /// of turn.
+    /// Parquet is always cut in the same way; files of lines and of rows only where parts of them are
+    /// read out of turn.
     pub(crate) fn cut(
         &self,
         selection: &CorpusOptions,
@@ -298,6 +312,9 @@ impl InputFile {
         }
         let size = self.size.unwrap_or(0);
         let step = selection.extent_bytes;
+        if self.has_cuttable_rows(selection) && size > step && !self.is_utf16() {
+            return self.cut_rows(selection, size);
+        }
         let can_cut = cut_lines && self.has_cuttable_lines(selection) && self.deal.is_none();
         if !can_cut || size <= step || self.is_utf16() {
             return Ok(vec![Extent::whole(size)]);
@@ -327,7 +344,7 @@ impl InputFile {
             Format::JsonLines => true,
             Format::Text => selection.text_unit == TextUnit::Line,
             // A quoted field of CSV may hold line breaks, and whether a break is in quotes only
-            // shows from the top.
+            // shows from the top: see `cut_rows`.
             Format::Csv | Format::Tsv | Format::Parquet => false,
         };
         is_line

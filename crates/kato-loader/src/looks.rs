@@ -1,7 +1,10 @@
 //! Tells from its first bytes what a file looks like, whatever it is called.
 
+mod sampled_rows;
+
 use serde::de::IgnoredAny;
 
+pub(crate) use self::sampled_rows::{SampledRows, Table};
 use crate::options::{Compression, Format};
 use crate::records::python_json;
 
@@ -24,6 +27,8 @@ pub(crate) enum Looks {
     Utf16(Utf16),
     /// Rows of as many tabs each, which may be a table and may be prose.
     Rows,
+    /// Rows that are a table, though neither a name nor a column says so.
+    Table(Table),
     /// Something that is not read.
     Foreign(Foreign),
     /// Text of no other kind, or something that its reader will refuse.
@@ -295,6 +300,7 @@ impl Looks {
             Self::Compressed(compression) => compression.name(),
             Self::Records(format) => format.name(),
             Self::Rows => "a table of tabs",
+            Self::Table(_) => "a table",
             Self::Utf16(_) => "UTF-16 text",
             Self::Foreign(foreign) => foreign.what,
             Self::Text => "plain text",

@@ -12,7 +12,7 @@ pub(crate) mod parquet;
 #[path = "records/no_parquet.rs"]
 pub(crate) mod parquet;
 pub(crate) mod python_json;
-mod quotes;
+pub(crate) mod quotes;
 pub(crate) mod text;
 
 use crate::bad_record::{BadReason, Fault, SkippedExtent};

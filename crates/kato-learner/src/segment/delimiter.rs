@@ -67,8 +67,8 @@ impl Delimiter {
 
     /// Returns the segments of `text`, in order, stripped and never empty.
     ///
-    /// A text of fewer words than an n-gram has yields nothing. **Complexity**: one pass; only
-    /// n-grams over line breaks or repeated blanks are copied.
+    /// A text of fewer words than an n-gram has yields nothing. **Complexity**: linear; only n-grams
+    /// are copied whose words stand apart by something else than one blank.
     ///
     /// ```
     /// use kato_learner::segment::Delimiter;

@@ -52,6 +52,11 @@ impl Fault {
                 what: foreign.what.to_owned(),
                 instead: foreign.instead.to_owned(),
             },
+            Looks::Table(table) => BadReason::Table {
+                delimiter: char::from(table.delimiter),
+                fields: table.n_fields as u64,
+                rows: table.n_rows as u64,
+            },
             looks => BadReason::AnotherFormat {
                 read_as: read_as.to_owned(),
                 looks_like: looks.what().to_owned(),

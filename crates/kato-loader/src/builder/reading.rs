@@ -23,8 +23,9 @@ impl StreamingDatasetLoaderBuilder {
     /// Sets the size of the largest record, in bytes: a line, a paragraph, a file read whole, a
     /// row. Default: 64 MiB.
     ///
-    /// A longer one is a bad record. The loader needs about twice this much in the worst case, plus
-    /// one page of a Parquet file.
+    /// A longer one is a bad record. While one is read, it takes up to four times this much memory,
+    /// on each thread that reads one, beside the window of a decompressor. A page of a Parquet file
+    /// may have four times as many bytes.
     #[must_use]
     pub fn with_max_record_bytes(mut self, bytes: u64) -> Self {
         self.selection.max_record_bytes = bytes;

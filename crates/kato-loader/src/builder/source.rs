@@ -250,7 +250,8 @@ impl StreamingDatasetLoaderBuilder {
     }
 
     /// Sets the field or column, of text or integers, that names the documents. Default: none, and
-    /// documents are named `path#record`.
+    /// documents are named by their places: `path#record`, or `path@byte` where lines are not counted
+    /// (see [`DocumentId`](crate::DocumentId)).
     ///
     /// Plain text has no fields and keeps those names. A record without the field, or with nothing in it, is
     /// bad.

@@ -70,6 +70,7 @@ impl InputFile {
         let is_table = matches!(self.format, Format::Csv | Format::Tsv);
         let (stream, format, at) = if is_table {
             let (stream, format) = self.stream(selection, 0, u64::MAX)?;
+            let at = mark.unwrap_or_else(|| self.start_of_rows(extent));
             (stream, format, at)
         } else if mark.is_some() || extent.start == 0 {
             let end = match self.has_cuttable_lines(selection) {
@@ -85,8 +86,9 @@ impl InputFile {
         };
         let is_by_line = selection.text_unit == TextUnit::Line;
         Ok(match format {
-            Format::Csv => Box::new(CsvReader::new(stream, b',', selection, at)?),
-            Format::Tsv => Box::new(CsvReader::new(stream, b'\t', selection, at)?),
+            Format::Csv | Format::Tsv => {
+                Box::new(CsvReader::new(stream, format, selection, at, extent.end)?)
+            }
             Format::Text if !is_by_line => {
                 Box::new(TextReader::new(stream, selection, at, u64::MAX))
             }
@@ -106,7 +108,7 @@ impl InputFile {
     ) -> Result<(ByteStream, Format), Fault> {
         let raw = self.open(offset, end)?;
         let mut stream = ByteStream::open(raw, self.how(selection), offset)?;
-        let format = match stream.looks(&selection.text_field)? {
+        let format = match stream.looks(&selection.text_field, self.may_be_table())? {
             Some(looks) => self.agreed(looks)?,
             None => self.format,
         };

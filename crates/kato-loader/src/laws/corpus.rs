@@ -76,6 +76,11 @@ impl Corpus {
                     Row::Text(text) => {
                         // Every text is another one.
                         let text = format!("{number}:{row} {text}");
+                        let text = match kind {
+                            // What ends a field or a row where it is not quoted.
+                            Kind::Csv => text.replace(' ', "\r\n,\"\n"),
+                            _ => text,
+                        };
                         corpus.texts.push(text.clone());
                         Some(text)
                     }
@@ -185,7 +190,11 @@ fn csv(values: &[Option<String>]) -> Vec<u8> {
     let mut rows = String::from("n,text\n");
     for (number, value) in values.iter().enumerate() {
         match value {
-            Some(text) => writeln!(rows, "{number},\"{text}\"").unwrap(),
+            // Some rows have blank lines behind them.
+            Some(text) => {
+                let breaks = "\r\n".repeat(1 + number % 3 / 2);
+                write!(rows, "{number},\"{}\"{breaks}", text.replace('"', "\"\"")).unwrap();
+            }
             None => writeln!(rows, "{number},too,many").unwrap(),
         }
     }

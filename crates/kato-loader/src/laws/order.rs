@@ -1,6 +1,7 @@
 //! The order of the records is a function of corpus, seed and epoch alone, and holds every record
 //! once.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use proptest::prelude::*;
@@ -146,6 +147,35 @@ fn row_groups_of_many_rows_are_cut_and_shuffled_the_same_with_threads() {
             assert!(found == alone[skipped..], "{order:?} after {skipped}");
         }
     }
+}
+
+#[test]
+fn tables_are_shuffled_in_blocks_and_their_rows_keep_names_and_lines() {
+    let row = |n: usize| match n % 50 {
+        7 => Row::Bad,
+        _ => Row::Text(format!("lorem ipsum {n}")),
+    };
+    let corpus = Corpus::new(&[(Kind::Csv, (0..2000).map(row).collect())], 4000);
+    let order = Order::shuffled(3).with_window_bytes(4000);
+    let [alone, shuffled] =
+        [Order::Sequential, order].map(|order| read(corpus.open().with_order(order)));
+    let named = |read: &Read| -> BTreeMap<String, String> {
+        let documents = read.documents.iter();
+        documents
+            .map(|document| (document.id.to_string(), document.text.clone()))
+            .collect()
+    };
+    assert_eq!(named(&shuffled), named(&alone));
+    let told = |read: &Read| sorted(read.ledger.iter().map(ToString::to_string).collect());
+    assert_eq!(told(&shuffled), told(&alone));
+
+    // A window is a block, and no more of the file is held.
+    let texts = shuffled.documents.iter().map(|document| &document.text);
+    let numbers = texts.map(|text| text.rsplit('\n').next().unwrap().parse::<usize>().unwrap());
+    let window: Vec<_> = numbers.take(20).collect();
+    let (least, most) = (window.iter().min().unwrap(), window.iter().max().unwrap());
+    assert!(most - least < 150, "{window:?}");
+    assert!(!window.is_sorted(), "{window:?}");
 }
 
 #[test]

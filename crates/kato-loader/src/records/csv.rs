@@ -7,7 +7,7 @@ use super::{RecordReader, Sink, Step, broken_at, fault_at, invalid_utf8, require
 use crate::bad_record::{BadReason, Fault, SkippedExtent};
 use crate::byte_stream::ByteStream;
 use crate::cursor::Mark;
-use crate::options::{CorpusOptions, Quoting};
+use crate::options::{CorpusOptions, Format, Quoting};
 
 /// Fields a row may always have, however small the record limit.
 const MIN_FIELDS: usize = 1024;
@@ -26,6 +26,8 @@ pub(crate) struct CsvReader {
     id_field: Option<String>,
     limit: usize,
     mark: Mark,
+    /// Rows that begin here or behind are not read.
+    end: u64,
 }
 
 /// The unquoted fields of one row, side by side; the buffers are reused.
@@ -45,26 +47,41 @@ enum Parsed {
     End,
 }
 
+/// Returns what stands between the fields of a table.
+const fn delimiter_of(format: Format) -> u8 {
+    match format {
+        Format::Tsv => b'\t',
+        _ => b',',
+    }
+}
+
+/// Returns the quotes of a table in front of its first row; `None` where fields are not quoted.
+pub(crate) fn quotes_of(format: Format, selection: &CorpusOptions) -> Option<Quotes> {
+    let quoting = selection.quoting.unwrap_or(match format {
+        Format::Tsv => Quoting::None,
+        _ => Quoting::Double,
+    });
+    (quoting == Quoting::Double).then(|| Quotes::new(delimiter_of(format)))
+}
+
 impl CsvReader {
-    /// Reads the header from the beginning of the stream, then goes to the mark.
+    /// Reads the header from the beginning of the stream, then goes to the mark, behind which it reads the
+    /// rows that begin before `end`.
     pub(crate) fn new(
         stream: ByteStream,
-        delimiter: u8,
+        format: Format,
         selection: &CorpusOptions,
         mark: Mark,
+        end: u64,
     ) -> Result<Self, Fault> {
-        let quoting = selection.quoting.unwrap_or(match delimiter {
-            b'\t' => Quoting::None,
-            _ => Quoting::Double,
-        });
-        let is_quoted = quoting == Quoting::Double;
+        let quotes = quotes_of(format, selection);
         let mut reader = Self {
             stream,
             parser: ReaderBuilder::new()
-                .delimiter(delimiter)
-                .quoting(is_quoted)
+                .delimiter(delimiter_of(format))
+                .quoting(quotes.is_some())
                 .build(),
-            quotes: is_quoted.then(|| Quotes::new(delimiter)),
+            quotes,
             row: Row {
                 bytes: vec![0; 4096],
                 ends: vec![0; 64],
@@ -78,6 +95,7 @@ impl CsvReader {
             id_field: selection.id_field.clone(),
             limit: selection.record_limit(),
             mark: Mark::default(),
+            end,
         };
         // The parser drops a byte order mark in front of its first byte. Here that byte may stand
         // in the middle of the file, and the stream has dropped the mark of the file; so the parser
@@ -154,6 +172,10 @@ impl CsvReader {
     /// Reads the next row into the sink.
     fn read_row(&mut self, sink: &mut Sink<'_>) -> Result<Step, Fault> {
         let begin = self.skip_breaks()?;
+        if begin.byte_offset >= self.end {
+            self.advance(0);
+            return Ok(Step::End);
+        }
         let parsed = self.parse_row()?;
         if matches!(parsed, Parsed::End) {
             self.advance(0);

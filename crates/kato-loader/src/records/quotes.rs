@@ -16,7 +16,7 @@ enum Place {
 ///
 /// The parser takes what follows a closing quote for more of the field. So does whoever lost a quote: its row and
 /// the next one become one, of as many fields as each, and nobody would notice.
-pub(super) struct Quotes {
+pub(crate) struct Quotes {
     delimiter: u8,
     place: Place,
     is_broken: bool,
@@ -24,7 +24,7 @@ pub(super) struct Quotes {
 
 impl Quotes {
     /// Creates one in front of a row.
-    pub(super) fn new(delimiter: u8) -> Self {
+    pub(crate) fn new(delimiter: u8) -> Self {
         Self {
             delimiter,
             place: Place::FieldStart,
@@ -51,6 +51,12 @@ impl Quotes {
         }
     }
 
+    /// Follows one more byte; returns whether a field begins behind it.
+    pub(crate) fn pass(&mut self, byte: u8) -> bool {
+        self.place = self.behind(byte);
+        self.place == Place::FieldStart
+    }
+
     /// Returns the place behind a byte.
     fn behind(&mut self, byte: u8) -> Place {
         match (self.place, byte) {
@@ -67,8 +73,13 @@ impl Quotes {
         }
     }
 
+    /// Returns whether a quoted field is open.
+    pub(crate) fn is_open(&self) -> bool {
+        self.place == Place::Quoted
+    }
+
     /// Returns whether text stands behind a closing quote; blanks may.
-    pub(super) fn is_broken(&self) -> bool {
+    pub(crate) fn is_broken(&self) -> bool {
         self.is_broken
     }
 }

@@ -200,6 +200,76 @@ fn what_is_told_is_read_as_that() {
 }
 
 #[test]
+fn rows_of_a_table_are_no_lines_of_text() {
+    let rows = |delimiter: &str| -> String {
+        let header = ["id", "review", "stars"].join(delimiter) + "\n";
+        let row = |n| format!("{n}{delimiter}\"Good, very; \tgood.\nSo {n}\"{delimiter}5\n");
+        header + &(0..30).map(row).collect::<String>()
+    };
+    let commas = "its first 31 rows have 3 fields each, with commas between them";
+    let folder = Folder::new();
+    for name in ["data.txt", "notes.md", "rows", "data.txt.gz"] {
+        let bytes = match name.ends_with("gz") {
+            true => gzip(rows(",").as_bytes()),
+            false => rows(",").into_bytes(),
+        };
+        let path = folder.write(name, bytes);
+        for unit in [TextUnit::File, TextUnit::Line, TextUnit::Paragraphs] {
+            let open = || builder().with_input(&path).with_text_unit(unit);
+            let told = failure(open());
+            assert!(told.contains(commas), "{name}: {told}");
+            let parallel = failure(open().with_workers(2));
+            assert_eq!(parallel, told, "{name}");
+            let table = open().with_format(Format::Csv).with_text_field("review");
+            assert_eq!(texts(table).len(), 30, "{name}");
+            assert!(
+                !texts(open().with_format(Format::Text)).is_empty(),
+                "{name}"
+            );
+        }
+    }
+    for piece in [1, 100, 100_000] {
+        let bytes = Pieces(rows(",").into_bytes(), piece);
+        let told = failure(builder().with_reader("-", bytes));
+        assert!(told.contains(commas), "{told}");
+    }
+    let semicolons = failure(builder().with_reader("-", std::io::Cursor::new(rows(";"))));
+    assert!(
+        semicolons.contains("with semicolons between"),
+        "{semicolons}"
+    );
+    let tabs: String = (0..20).map(|n| format!("{n}\ta\tb\n")).collect();
+    let told = failure(builder().with_input(folder.write("tabs.txt", tabs)));
+    assert!(told.contains("with tabs between"), "{told}");
+
+    let path = folder.write("some.txt", rows(","));
+    let mut loader = builder().with_input(path).build().unwrap();
+    let advice = loader.find_map(Result::err).unwrap().advice().unwrap();
+    assert_eq!(
+        advice.to_string(),
+        "read it as a table with `Format::Csv`, read it as plain text with `Format::Text`, or leave it out"
+    );
+    // Another name says what it is.
+    let path = folder.write(
+        "some.tsv",
+        "text\tat\n".to_owned() + &"x\t1,2,3\n".repeat(30),
+    );
+    assert_eq!(texts(builder().with_input(path)).len(), 30);
+}
+
+/// Bytes that come in pieces of a size, as from a pipe.
+struct Pieces(Vec<u8>, usize);
+
+impl std::io::Read for Pieces {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.0.len().min(buffer.len()).min(self.1);
+        buffer[..n].copy_from_slice(&self.0[..n]);
+        self.0.drain(..n);
+        Ok(n)
+    }
+}
+
+#[test]
 fn utf16_is_read_in_every_way() {
     let folder = Folder::new();
     let text: String = (0..3_000)

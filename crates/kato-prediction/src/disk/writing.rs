@@ -160,10 +160,11 @@ pub struct BuildReport {
 /// Builds the index of what a store holds beside the store, and removes those of what it held
 /// before.
 ///
-/// Where there is an index of the greater part of it, what is new is indexed alone, and
-/// [adds](StoreIndex::units) to that one.
+/// Where there is an index of a part of it, what is new is indexed, with the last
+/// [units](StoreIndex::units) of that one that are not much larger, and adds to the others.
 ///
-/// An index that is there and whole is kept. Until the new one is complete nobody sees it; a build
+/// An index of all that the store holds is kept where it is whole, unless much of what it is of was
+/// deleted since, or some of that was learned again: then all is indexed anew. Until the new one is complete nobody sees it; a build
 /// that fails or is cancelled removes what it wrote, and one that is cut off leaves files that the
 /// next one removes. Programs that have an older one open go on with it.
 ///
