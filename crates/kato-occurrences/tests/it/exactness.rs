@@ -206,6 +206,11 @@ fn check_calls(
     Ok(())
 }
 
+/// The corpus of the first documents, which has another name with every one that is added.
+fn of_first(end: usize) -> String {
+    format!("the first {end}")
+}
+
 /// Writing waits for the disk some forty times a unit.
 fn cases() -> u32 {
     if is_thorough() { 300 } else { 24 }
@@ -261,10 +266,8 @@ proptest! {
         let described = |end: usize| {
             let mut documents = corpus.describe(end, unit_places);
             if are_added {
-                // Each time the corpus has another name, as where files are added to it.
-                let name = |end: usize| format!("the first {end}");
-                documents.source = name(end);
-                documents.earlier = (0..end).map(name).collect();
+                documents.source = of_first(end);
+                documents.earlier = (0..end).map(of_first).collect();
             }
             documents
         };
@@ -310,13 +313,12 @@ fn times(corpus: &Corpus) -> BTreeMap<PathBuf, SystemTime> {
 
 #[test]
 fn adding_costs_what_is_new_and_parts_stay_few() {
-    let n = 400;
+    let n = 150;
     let corpus = growing(n);
     let described = |end: usize| {
         let mut documents = corpus.describe(end, 1 << 16);
-        let name = |end: usize| format!("{} files", end.div_ceil(2));
-        documents.source = name(end);
-        documents.with_earlier((0..end).map(name).collect())
+        documents.source = of_first(end);
+        documents.with_earlier((0..end).map(of_first).collect())
     };
     let mut n_read = 0;
     for end in 1..=n {
@@ -326,8 +328,8 @@ fn adding_costs_what_is_new_and_parts_stay_few() {
         writer.finish(position(end)).unwrap();
         assert!(corpus.units().len() <= 6, "{end}");
     }
-    // Written anew each time it would be 200 for each.
-    assert!(n_read < 14 * n, "{n_read}");
+    // Written anew each time it would be 75 for each.
+    assert!(n_read < 10 * n, "{n_read}");
 
     // Of a little that follows what is there stays.
     corpus.write_described(&corpus.kb, n - 1, described(n - 1));
