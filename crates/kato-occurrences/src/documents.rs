@@ -131,6 +131,14 @@ impl DocumentTable {
         (low, start(low), start(low + 1).saturating_sub(1))
     }
 
+    /// Returns how many places the last document takes, with the mark behind it; 0 if there is none.
+    pub(crate) fn last_places(&self) -> u64 {
+        let starts = self.starts.view();
+        let start = |idx: u64| u64::from(starts.u32(usize::try_from(idx).unwrap_or(usize::MAX)));
+        let last = self.n.checked_sub(1);
+        last.map_or(0, |last| start(self.n).saturating_sub(start(last)))
+    }
+
     /// Returns a document's number and name.
     pub(crate) fn document(&self, idx: u64) -> DocumentRef {
         let block = usize::try_from(idx / BLOCK).unwrap_or(usize::MAX);

@@ -1,9 +1,10 @@
 //! The header of a unit, and the directories of units.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use kato_columns::files::{ColumnList, FileError, read_sealed, write_sealed};
+use kato_columns::files::{ColumnList, FileError, read_sealed, sync, write_sealed};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -17,6 +18,9 @@ const DIR: &str = "occurrences";
 
 /// The header's file in the directory of a unit.
 pub(crate) const HEADER: &str = "UNIT";
+
+/// A header that is to take the place of another.
+const RENEWED: &str = "UNIT.new";
 
 /// A position among the documents that were learned.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,12 +78,37 @@ impl Header {
 
     /// Returns the length of the text, without its end.
     pub(crate) const fn places(&self) -> u64 {
-        self.tokens.saturating_add(self.documents).saturating_add(1)
+        self.places_of_documents().saturating_add(1)
+    }
+
+    /// Returns the places that its documents take in the text: a token each, and what is behind every document.
+    pub(crate) const fn places_of_documents(&self) -> u64 {
+        self.tokens.saturating_add(self.documents)
     }
 
     pub(crate) fn write(&self, dir: &Path) -> Result<(), OccurrencesError> {
+        self.write_as(&dir.join(HEADER))
+    }
+
+    /// Replaces the header of the unit, which is one or the other whenever the process is killed.
+    pub(crate) fn renew(&self, units: &Path) -> Result<(), OccurrencesError> {
+        let dir = units.join(self.name());
+        let renewed = dir.join(RENEWED);
+        match fs::remove_file(&renewed) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(FileError::io("remove", &renewed)(error).into());
+            }
+            _ => {}
+        }
+        self.write_as(&renewed)?;
+        let path = dir.join(HEADER);
+        fs::rename(&renewed, &path).map_err(FileError::io("replace", &path))?;
+        Ok(sync(&dir)?)
+    }
+
+    fn write_as(&self, path: &Path) -> Result<(), OccurrencesError> {
         let body = serde_json::to_string_pretty(self).expect("the header is plain data");
-        Ok(write_sealed(dir.join(HEADER), &body)?)
+        Ok(write_sealed(path, &body)?)
     }
 
     /// Reads the header of a unit; `None` if there is none.
@@ -125,7 +154,7 @@ pub(crate) fn units_dir(kb: &Path) -> PathBuf {
 }
 
 /// Reads the headers of the units that follow each other from the first document on, up to the first
-/// that is damaged or belongs to something else, and why no more follow.
+/// that is damaged, and why no more follow. What each of them is of may differ.
 pub(crate) fn read_chain(dir: &Path) -> (Vec<Header>, Option<OccurrencesError>) {
     let mut chain: Vec<Header> = Vec::new();
     if !fs::exists(dir).unwrap_or(true) {
@@ -137,11 +166,7 @@ pub(crate) fn read_chain(dir: &Path) -> (Vec<Header>, Option<OccurrencesError>) 
             Ok(None) => return (chain, None),
             Err(error) => return (chain, Some(error)),
             Ok(Some(header)) => {
-                let goes_on = header.to.documents > from.documents
-                    && chain.first().is_none_or(|first| {
-                        (&first.source, first.levels) == (&header.source, header.levels)
-                    });
-                if !goes_on {
+                if header.to.documents <= from.documents {
                     return (chain, None);
                 }
                 from = header.to.clone();

@@ -16,6 +16,7 @@ mod error;
 mod header;
 mod occurrences;
 mod page;
+mod parts;
 mod reach;
 mod sequence;
 mod shape;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use kato_columns::files::{FileError, lock, remove};
 
-use crate::header::{Position, name, read_chain, units_dir};
+use crate::header::{Header, Position, name, read_chain, units_dir};
 use crate::page::Page;
 use crate::spans::{Span, spans};
 use crate::unit::{Rows, Unit};
@@ -108,11 +108,17 @@ impl Occurrences {
     pub fn open(kb: impl AsRef<Path>) -> Result<Option<Self>, OccurrencesError> {
         let kb = kb.as_ref();
         let dir = units_dir(kb);
-        let (chain, error) = read_chain(&dir);
-        if let Some(error) = error {
+        let (mut chain, error) = read_chain(&dir);
+        // Behind them are others where a writer was cut off that began anew, or began to go on.
+        let is_like_first = |header: &&Header| {
+            (&header.source, header.levels) == (&chain[0].source, chain[0].levels)
+        };
+        let n_alike = chain.iter().take_while(is_like_first).count();
+        if let Some(error) = error.filter(|_| n_alike == chain.len()) {
             return Err(error);
         }
-        let open = |header: crate::header::Header| Unit::open(&dir.join(header.name()), header);
+        chain.truncate(n_alike);
+        let open = |header: Header| Unit::open(&dir.join(header.name()), header);
         let units: Vec<Unit> = chain.into_iter().map(open).collect::<Result<_, _>>()?;
         Ok((!units.is_empty()).then_some(Self { units }))
     }
@@ -154,8 +160,8 @@ impl Occurrences {
 
     /// Returns the places that hold a sequence, without the first `after` of them and `limit` at most.
     ///
-    /// They are in the order of the corpus in large (units of some 16 million tokens, unless their writer was
-    /// told otherwise), and within it in that of what follows them, which costs nothing but what is listed.
+    /// They are in the order of the corpus in large (parts of some 16 million tokens at most, unless their writer
+    /// was told otherwise), and within it in that of what follows them, which costs nothing but what is listed.
     ///
     /// # Errors
     ///

@@ -117,6 +117,12 @@ impl Unit {
         }
     }
 
+    /// Returns how many places a unit's last document takes, with the mark behind it.
+    pub(crate) fn last_places(units: &Path, header: &Header) -> Result<u64, OccurrencesError> {
+        let unit = Self::open(&units.join(header.name()), header.clone())?;
+        unit.read(|| unit.documents.last_places())
+    }
+
     /// Reads, and drops what was read where the unit is damaged.
     pub(crate) fn read<T>(&self, read: impl FnMut() -> T) -> Result<T, OccurrencesError> {
         self.damage.read(read).ok_or_else(|| {

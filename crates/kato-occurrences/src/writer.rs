@@ -8,6 +8,7 @@ use kato_learner::DocumentPlan;
 
 use crate::OccurrencesError;
 use crate::header::{HEADER, Header, Position, name, read_chain, units_dir};
+use crate::parts::Parts;
 use crate::unit::Unit;
 use crate::unit_writer::UnitWriter;
 
@@ -24,6 +25,9 @@ const MOST: usize = 1 << 27;
 pub struct Documents {
     /// What the documents and the rules are: occurrences of something else are written anew.
     pub source: String,
+    /// What the documents and the rules were when there were fewer documents, which are the first ones now:
+    /// occurrences of such are gone on with.
+    pub earlier: Vec<String>,
     /// Levels of the hierarchy.
     pub levels: usize,
     /// Whether a single name goes up a level at a document's end
@@ -31,6 +35,10 @@ pub struct Documents {
     pub promotes: bool,
     /// Where the documents that were learned end.
     pub end: u64,
+    /// Places of the text of all documents that were learned: their tokens, and one more for each. What no full
+    /// unit holds is then written in parts, most of which stay as they are when more is learned; `None` writes it
+    /// in one. Of answers the order in which places are listed depends on it, and nothing else.
+    pub places: Option<u64>,
     /// Places of the text after which a unit ends; sorting takes some 13 bytes of memory for each. Of answers
     /// the order in which places are listed depends on it, and nothing else.
     pub unit_places: usize,
@@ -43,9 +51,26 @@ impl Documents {
         Self {
             source: source.into(),
             levels,
+            earlier: Vec::new(),
             promotes: false,
             end,
+            places: None,
             unit_places: UNIT,
+        }
+    }
+
+    /// Sets what the first of the documents, and the rules, were described as when there were fewer.
+    #[must_use]
+    pub fn with_earlier(self, earlier: Vec<String>) -> Self {
+        Self { earlier, ..self }
+    }
+
+    /// Sets the places of the text of all documents: their tokens, and one more for each.
+    #[must_use]
+    pub fn with_places(self, places: u64) -> Self {
+        Self {
+            places: Some(places),
+            ..self
         }
     }
 
@@ -76,6 +101,8 @@ pub struct Writer {
     chain: Vec<Header>,
     from: Position,
     unit: Option<UnitWriter>,
+    /// Of what is behind the last full unit.
+    parts: Parts,
     _lock: File,
 }
 
@@ -94,21 +121,33 @@ impl Writer {
         let (mut chain, _) = read_chain(&dir);
         // What is behind a damaged unit is read again, as is what a store that went back has given up.
         let is_whole = |header: &Header| {
-            let is_own = (&*header.source, header.levels, header.promotes)
-                == (&*documents.source, documents.levels, documents.promotes);
-            is_own && header.to.documents <= documents.end && Unit::check(&dir, header).is_ok()
+            let is_own = (header.levels, header.promotes) == (documents.levels, documents.promotes);
+            let is_of_source =
+                header.source == documents.source || documents.earlier.contains(&header.source);
+            is_own
+                && is_of_source
+                && header.to.documents <= documents.end
+                && Unit::check(&dir, header).is_ok()
         };
+        let n_found = chain.len();
         let n_whole = chain.iter().take_while(|header| is_whole(header)).count();
         chain.truncate(n_whole);
         let end = |chain: &[Header]| chain.last().map_or(0, |last| last.to.documents);
-        // A unit that is not full is written again with what follows: units are the same in whatever parts
-        // the documents come.
-        if end(&chain) < documents.end
-            && chain
-                .last()
-                .is_some_and(|last| !is_full(last.places(), &documents))
-        {
-            chain.pop();
+        let is_full = |header: &Header| is_full(header.places(), &documents);
+        let n_full = chain.iter().rposition(is_full).map_or(0, |last| last + 1);
+        let mut parts = Parts::behind(&documents, &chain[..n_full]);
+        if end(&chain) < documents.end || n_whole < n_found {
+            // Parts that would be others are written again with what follows: units are the same in whatever
+            // portions the documents come. Those of other builds that are complete stay as they are.
+            let rest = chain[n_full..].iter();
+            let n_parts = rest.take_while(|header| parts.take(&dir, header)).count();
+            chain.truncate(n_full + n_parts);
+        }
+        for header in &mut chain {
+            if header.source != documents.source {
+                header.source.clone_from(&documents.source);
+                header.renew(&dir)?;
+            }
         }
         let from = chain.last().map(|last| last.to.clone());
         Ok(Self {
@@ -117,6 +156,7 @@ impl Writer {
             chain,
             from: from.unwrap_or_default(),
             unit: None,
+            parts,
             _lock: lock,
         })
     }
@@ -140,8 +180,8 @@ impl Writer {
         &self.from
     }
 
-    /// Appends a document with its number, its name and the plan of its learn calls. A unit that was full ends
-    /// here, at the position in front of the document, which `before` tells.
+    /// Appends a document with its number, its name and the plan of its learn calls. A unit that was full, or was a
+    /// whole part, ends here, at the position in front of the document, which `before` tells.
     ///
     /// # Errors
     ///
@@ -158,12 +198,16 @@ impl Writer {
         let is_beyond = len + plan.tokens().len() + 2 > MOST;
         if is_full(len as u64, &self.documents) || len > 1 && is_beyond {
             self.end_unit(before())?;
+            self.parts = Parts::behind(&self.documents, &self.chain);
+        } else if self.parts.ends() {
+            self.end_unit(before())?;
         }
         let mut unit = match self.unit.take() {
             Some(unit) => unit,
             None => UnitWriter::new(&begin(&self.dir)?, self.documents.levels)?,
         };
         unit.push(number, id, plan)?;
+        self.parts.push(plan.tokens().len() as u64 + 1);
         self.unit = Some(unit);
         Ok(())
     }

@@ -35,8 +35,7 @@ use crate::trained_run::TrainedRun;
 /// generate --head` open at once.
 ///
 /// With --occurrences every place of the documents is kept as well, for `kato count` and `kato trace`: the
-/// corpus is read once more, from where the occurrences that are there end; after `kato train --add` from its
-/// beginning.
+/// corpus is read once more, mostly from near the end of what is kept already, also after `kato train --add`.
 ///
 /// With --json one object on standard output: kb, content (the digest of what was indexed),
 /// patterns, bytes, seconds, was_there, head with ngrams, bytes, seconds and was_there, and with

@@ -183,9 +183,15 @@ fn described(run: &TrainedRun) -> Result<Documents> {
             counted(left_out, "document")
         );
     }
-    let end = run.checkpoint().cursor.documents();
-    let documents = Documents::new(source(run), config.nodes.len(), end);
-    Ok(documents.with_promotes(config.tail_policy == TailPolicy::Promote))
+    let checkpoint = run.checkpoint();
+    let end = checkpoint.cursor.documents();
+    // Before more was added behind it, the corpus had fewer files.
+    let earlier = CorpusDigest::all_extended_by(&checkpoint.corpus);
+    let counters = &checkpoint.counters;
+    Ok(Documents::new(source(run), config.nodes.len(), end)
+        .with_earlier(earlier.into_iter().map(|corpus| corpus.digest).collect())
+        .with_places(counters.tokens.saturating_add(counters.documents))
+        .with_promotes(config.tail_policy == TailPolicy::Promote))
 }
 
 /// Returns what the occurrences of a run are known by. Its rules never change.

@@ -1,9 +1,11 @@
 //! Which documents a text comes from: `index --occurrences`, `train --occurrences`, `count`, `trace` and
 //! `inspect --pattern`.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::path::PathBuf;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::programs::Workplace;
 
@@ -168,6 +170,79 @@ fn they_follow_the_training_and_are_written_once() {
     place.succeeds("cleanup", &["--kb", "kb", "--threshold", "2", "--yes"]);
     assert_eq!(json_of(&place, "count", &[" cat", "--kb", "kb"]), counted);
     assert!(index()["occurrences"]["missing_lessons"].as_u64() > Some(0));
+}
+
+/// The files of all units, by their names.
+fn unit_files(place: &Workplace, kb: &str) -> BTreeMap<PathBuf, PathBuf> {
+    let units = place.path(kb).join("occurrences");
+    let mut files = BTreeMap::new();
+    for unit in fs::read_dir(&units).unwrap() {
+        let unit = unit.unwrap().path();
+        if unit.is_dir() {
+            for file in fs::read_dir(unit).unwrap() {
+                let path = file.unwrap().path();
+                files.insert(path.strip_prefix(&units).unwrap().to_owned(), path);
+            }
+        }
+    }
+    files
+}
+
+#[test]
+fn what_is_added_leaves_most_of_what_is_there_as_it_is() {
+    let place = Workplace::new();
+    // More than the smallest part.
+    let document = |n: usize| {
+        let text = format!(
+            "{n} cats sat on the mat and looked at the sea {} times",
+            n * n
+        );
+        json!({"id": format!("c{n}"), "text": text}).to_string() + "\n"
+    };
+    fs::write(
+        place.path("cats.jsonl"),
+        (0..1500).map(document).collect::<String>(),
+    )
+    .unwrap();
+    let train = |kb: &str, more: &[&str]| {
+        let fixed = [
+            "--kb",
+            kb,
+            "--id-field",
+            "id",
+            "--quiet",
+            "--json",
+            "--occurrences",
+        ];
+        let arguments: Vec<&str> = fixed.iter().chain(more).copied().collect();
+        serde_json::from_str::<Value>(&place.succeeds("train", &arguments)).unwrap()
+    };
+    train("kb", &["cats.jsonl"]);
+    let files = unit_files(&place, "kb");
+    let sequence = PathBuf::from("00000000000000000000/sequence");
+    let written = |path: &PathBuf| fs::metadata(path).unwrap().modified().unwrap();
+    let before = written(&files[&sequence]);
+    assert!(
+        files
+            .keys()
+            .any(|path| !path.starts_with(sequence.parent().unwrap()))
+    );
+    let trained = train("kb", &["corpus.jsonl", "--add"]);
+    assert_eq!(trained["occurrences"]["documents"], 1560);
+    assert_eq!(written(&unit_files(&place, "kb")[&sequence]), before);
+    // As where all is learned at once.
+    train("both", &["cats.jsonl", "corpus.jsonl"]);
+    let content = |kb| -> BTreeMap<PathBuf, Vec<u8>> {
+        let files = unit_files(&place, kb).into_iter();
+        let files = files.map(|(name, path)| (name, fs::read(path).unwrap()));
+        files.collect()
+    };
+    assert!(content("kb") == content("both"));
+    for text in [" looked at the sea", "A dog sat on the mat", "121 cats sat"] {
+        let of = |kb| json_of(&place, "trace", &[text, "--kb", kb, "--limit", "7"]);
+        assert_eq!(of("kb"), of("both"));
+        assert!(of("kb")["spans"][0]["count"].as_u64() > Some(0));
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kato_learner::{ChunkRule, TailPolicy};
-use kato_occurrences::{Occurrences, OccurrencesError, Span, TokenPlace, Writer};
+use kato_occurrences::{Documents, Occurrences, OccurrencesError, Span, TokenPlace, Writer};
 
 use crate::support::{Corpus, Rules, position};
 
@@ -103,13 +103,7 @@ fn what_is_damaged_is_written_again_and_the_rest_kept() {
     let corpus = large();
     corpus.write(120, 5000);
     let expected = ask(&corpus).unwrap().unwrap();
-    let units = corpus.kb.join("occurrences");
-    let second = fs::read_dir(&units)
-        .unwrap()
-        .map(|unit| unit.unwrap().path());
-    let mut second: Vec<_> = second.filter(|path| path.is_dir()).collect();
-    second.sort();
-    let path = second[1].join("sequence");
+    let path = corpus.units()[1].join("sequence");
     let mut bytes = fs::read(&path).unwrap();
     bytes[99] ^= 4;
     fs::write(&path, &bytes).unwrap();
@@ -167,10 +161,44 @@ fn what_a_killed_writer_left_goes_with_the_next_one() {
 }
 
 #[test]
+fn a_writer_that_is_cut_off_while_it_names_an_earlier_corpus_leaves_what_is_right() {
+    let corpus = large();
+    let mut first = corpus.describe(110, 3000);
+    first.source = "the first files".to_owned();
+    corpus.write_described(&corpus.kb, 110, first);
+    let more = corpus
+        .describe(120, 3000)
+        .with_earlier(vec!["the first files".to_owned()]);
+    let first_unit = fs::read(corpus.units()[0].join("UNIT")).unwrap();
+    let second_unit = corpus.units()[1].join("UNIT");
+    let of_first_files = fs::read(&second_unit).unwrap();
+    let writer = Writer::new(&corpus.kb, more.clone()).unwrap();
+    assert!(writer.position().documents > 0);
+    drop(writer);
+    // Killed when it had named the first unit, and while it wrote the second header.
+    assert_ne!(
+        fs::read(corpus.units()[0].join("UNIT")).unwrap(),
+        first_unit
+    );
+    assert_ne!(fs::read(&second_unit).unwrap(), of_first_files);
+    fs::write(&second_unit, &of_first_files).unwrap();
+    fs::write(corpus.units()[1].join("UNIT.new"), &of_first_files[..99]).unwrap();
+    let part = Occurrences::open(&corpus.kb).unwrap().unwrap();
+    assert_eq!(part.source(), Some("a corpus"));
+    assert_eq!(ask(&corpus).unwrap(), None);
+    corpus.write_described(&corpus.kb, 120, more);
+    let found = ask(&corpus).unwrap().unwrap();
+    assert!(!corpus.units()[1].join("UNIT.new").exists());
+    fs::remove_dir_all(corpus.kb.join("occurrences")).unwrap();
+    corpus.write(120, 3000);
+    assert_eq!(ask(&corpus).unwrap().unwrap(), found);
+}
+
+#[test]
 fn occurrences_of_other_documents_are_written_anew() {
     let corpus = large();
     corpus.write(120, 3000);
-    let other = kato_occurrences::Documents::new("another corpus", 3, 120);
+    let other = Documents::new("another corpus", 3, 120);
     let writer = Writer::new(&corpus.kb, other).unwrap();
     assert_eq!(writer.position().documents, 0);
 }

@@ -1,15 +1,18 @@
 //! Answers are those of a scan over the documents.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::time::SystemTime;
 
 use kato_learner::TextDocument;
 use kato_model::PatternName;
-use kato_occurrences::{LessonShape, Occurrences, TokenPlace};
+use kato_occurrences::{LessonShape, Occurrences, TokenPlace, Writer};
 use kato_store::{KnowledgeBase, PatternStore};
 use kato_test_needs::is_thorough;
 use proptest::prelude::*;
 
-use crate::support::{Corpus, Rules, rules, texts};
+use crate::support::{Corpus, Rules, position, rules, texts};
 
 /// Where a document is and a token of it.
 type At = (String, u64);
@@ -203,6 +206,11 @@ fn check_calls(
     Ok(())
 }
 
+/// The corpus of the first documents, which has another name with every one that is added.
+fn of_first(end: usize) -> String {
+    format!("the first {end}")
+}
+
 /// Writing waits for the disk some forty times a unit.
 fn cases() -> u32 {
     if is_thorough() { 300 } else { 24 }
@@ -244,25 +252,111 @@ proptest! {
     }
 
     #[test]
-    fn units_are_the_same_in_whatever_parts_they_are_written(
+    fn units_are_the_same_in_whatever_portions_they_are_written(
         rules in rules(),
         texts in texts(12),
-        unit_places in 20usize..120,
-        cuts in prop::collection::vec(0usize..12, 0..4),
+        // Some where the smallest part has one place, and some where it has more than a document.
+        unit_places in prop_oneof![20usize..120, Just(1 << 10), Just(1 << 16)],
+        cuts in prop::collection::vec((0usize..12, any::<bool>()), 0..4),
+        are_added in any::<bool>(),
     ) {
         let corpus = Corpus::new(&rules, texts);
         let n = corpus.texts.len();
         let whole = tempfile::tempdir().unwrap();
-        let written = corpus.write_to(whole.path(), n, unit_places);
-        let mut ends: Vec<usize> = cuts.into_iter().map(|cut| cut.min(n)).collect();
+        let described = |end: usize| {
+            let mut documents = corpus.describe(end, unit_places);
+            if are_added {
+                documents.source = of_first(end);
+                documents.earlier = (0..end).map(of_first).collect();
+            }
+            documents
+        };
+        let written = corpus.write_described(whole.path(), n, described(n));
         // Also back to fewer documents, as where a commit was given up.
-        ends.push(n);
-        for end in ends {
-            corpus.write(end, unit_places);
+        for (end, is_whole) in cuts {
+            let end = end.min(n);
+            match is_whole {
+                true => drop(corpus.write_described(&corpus.kb, end, described(end))),
+                // Cut off behind what was appended.
+                false => {
+                    let mut writer = Writer::new(&corpus.kb, described(n)).unwrap();
+                    let from = usize::try_from(writer.position().documents).unwrap();
+                    corpus.push(&mut writer, from.max(end));
+                }
+            }
         }
+        corpus.write_described(&corpus.kb, n, described(n));
         prop_assert_eq!(corpus.open().written(), written);
         prop_assert_eq!(files(&corpus.kb), files(whole.path()));
     }
+}
+
+/// Documents of the same few words, which fill no unit.
+fn growing(n: usize) -> Corpus {
+    let rules = Rules {
+        sizes: vec![3, 2],
+        tail: kato_learner::TailPolicy::Drop,
+        rule: kato_learner::ChunkRule::default(),
+    };
+    let text = |n: usize| [" a b c d a b", " c a", " d d b a c b a"][n % 3].repeat(1 + n % 4);
+    Corpus::new(&rules, (0..n).map(text).collect())
+}
+
+/// Names and times of the files of all units, by which one that was written again is known.
+fn times(corpus: &Corpus) -> BTreeMap<PathBuf, SystemTime> {
+    let units = corpus.units();
+    let files = units.iter().flat_map(|unit| fs::read_dir(unit).unwrap());
+    let file = files.map(|file| file.unwrap());
+    file.map(|file| (file.path(), file.metadata().unwrap().modified().unwrap()))
+        .collect()
+}
+
+#[test]
+fn adding_costs_what_is_new_and_parts_stay_few() {
+    let n = 150;
+    let corpus = growing(n);
+    let described = |end: usize| {
+        let mut documents = corpus.describe(end, 1 << 16);
+        documents.source = of_first(end);
+        documents.with_earlier((0..end).map(of_first).collect())
+    };
+    let mut n_read = 0;
+    for end in 1..=n {
+        let mut writer = Writer::new(&corpus.kb, described(end)).unwrap();
+        n_read += end - usize::try_from(writer.position().documents).unwrap();
+        corpus.push(&mut writer, end);
+        writer.finish(position(end)).unwrap();
+        assert!(corpus.units().len() <= 6, "{end}");
+    }
+    // Written anew each time it would be 75 for each.
+    assert!(n_read < 10 * n, "{n_read}");
+
+    // Of a little that follows what is there stays.
+    corpus.write_described(&corpus.kb, n - 1, described(n - 1));
+    let before = times(&corpus);
+    corpus.write_described(&corpus.kb, n, described(n));
+    let mut kept = times(&corpus);
+    kept.retain(|path, time| before.get(path) == Some(time) && path.ends_with("sequence"));
+    assert!(!kept.is_empty());
+}
+
+#[test]
+fn occurrences_of_what_was_a_single_part_are_gone_on_with() {
+    let corpus = growing(60);
+    // As earlier builds wrote them, which knew of no parts.
+    let mut whole = corpus.describe(50, 1 << 10);
+    whole.places = None;
+    corpus.write_described(&corpus.kb, 50, whole);
+    let n_before = corpus.units().len();
+    // What is complete stays as it is.
+    let writer = Writer::new(&corpus.kb, corpus.describe(50, 1 << 10)).unwrap();
+    assert!(writer.is_complete());
+    drop(writer);
+    assert_eq!(corpus.units().len(), n_before);
+    let written = corpus.write(60, 1 << 10);
+    let other = tempfile::tempdir().unwrap();
+    assert_eq!(corpus.write_to(other.path(), 60, 1 << 10), written);
+    assert_eq!(files(&corpus.kb), files(other.path()));
 }
 
 fn files(kb: &std::path::Path) -> BTreeMap<std::path::PathBuf, Vec<u8>> {

@@ -177,3 +177,41 @@ fn a_reader_of_the_description_finds_the_documents() {
         assert!(!is_between || is_above);
     }
 }
+
+#[test]
+fn parts_end_where_the_description_says() {
+    let rules = Rules {
+        sizes: vec![4, 3],
+        tail: TailPolicy::Drop,
+        rule: ChunkRule::default(),
+    };
+    let text = |n: usize| " a b c the".repeat(1 + n * n % 9);
+    let corpus = Corpus::new(&rules, (0..400).map(text).collect());
+    let full = 1 << 12;
+    corpus.write(400, full);
+    // How many places the documents up to each one have, from the last full unit on.
+    let (mut ends, mut n, mut starts) = (Vec::new(), 0, vec![0]);
+    for (number, tokens) in (1..).zip(corpus.tokens()) {
+        n += tokens.len() + 1;
+        ends.push((number, n));
+        // With the place in front of the first document.
+        if n + 1 >= full {
+            starts.push(number);
+            (ends, n) = (Vec::new(), 0);
+        }
+    }
+    assert!(starts.len() > 1 && n > full / 4, "{starts:?}, {n}");
+    for power in 1..=5 {
+        let multiple = n / (full >> (2 * power)) * (full >> (2 * power));
+        let last = ends.iter().find(|(_, end)| *end >= multiple);
+        starts.extend(last.filter(|_| multiple > 0).map(|(number, _)| number));
+    }
+    starts.retain(|&start| start < 400);
+    starts.sort_unstable();
+    starts.dedup();
+    let names = corpus.units().into_iter();
+    let names = names.map(|unit| unit.file_name().unwrap().to_str().unwrap().to_owned());
+    let expected = starts.iter().map(|start| format!("{start:020}"));
+    assert!(expected.eq(names), "{starts:?}");
+    assert!(starts.len() > 4, "{starts:?}");
+}

@@ -1,5 +1,6 @@
 //! A corpus of few words, with what a scan over its documents says.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use kato_learner::config::TextMode;
@@ -71,8 +72,11 @@ impl Corpus {
     }
 
     pub(crate) fn describe(&self, end: usize, unit_places: usize) -> Documents {
+        let tokens = self.tokens();
+        let places: usize = tokens[..end].iter().map(|tokens| tokens.len() + 1).sum();
         Documents::new("a corpus", self.learner.nodes().len(), end as u64)
             .with_promotes(self.promotes)
+            .with_places(places as u64)
             .with_unit_places(unit_places)
     }
 
@@ -82,9 +86,22 @@ impl Corpus {
     }
 
     pub(crate) fn write_to(&self, kb: &Path, end: usize, unit_places: usize) -> Written {
-        let mut writer = Writer::new(kb, self.describe(end, unit_places)).unwrap();
+        self.write_described(kb, end, self.describe(end, unit_places))
+    }
+
+    pub(crate) fn write_described(&self, kb: &Path, end: usize, documents: Documents) -> Written {
+        let mut writer = Writer::new(kb, documents).unwrap();
         self.push(&mut writer, end);
         writer.finish(position(end)).unwrap()
+    }
+
+    /// Returns the directories of the units, in the order of their documents.
+    pub(crate) fn units(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.kb.join("occurrences")).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        let mut units: Vec<PathBuf> = paths.filter(|path| path.is_dir()).collect();
+        units.sort();
+        units
     }
 
     /// Appends the documents from the writer's position to `end`.

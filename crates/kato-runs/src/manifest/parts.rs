@@ -128,12 +128,61 @@ impl CorpusDigest {
             files: corpus.files().len() as u64,
         }
     }
+
+    /// Returns the digests of all corpora that a corpus [extends](CorpusIdentity::extends), the one with the fewest
+    /// files first.
+    ///
+    /// ```
+    /// use kato_loader::StreamingDatasetLoader;
+    /// use kato_runs::manifest::CorpusDigest;
+    ///
+    /// let open = || StreamingDatasetLoader::builder().with_reader("a.txt", "one".as_bytes());
+    /// let first = CorpusDigest::from_identity(&open().build()?.identity());
+    /// let more = open().with_reader("b.txt", "two".as_bytes()).build()?.identity();
+    /// assert_eq!(CorpusDigest::all_extended_by(&more), [first]);
+    /// # Ok::<(), kato_loader::LoadError>(())
+    /// ```
+    #[must_use]
+    pub fn all_extended_by(corpus: &CorpusIdentity) -> Vec<Self> {
+        let files = corpus.files();
+        let empty = corpus.without(&(0..files.len()).collect::<Vec<usize>>());
+        if !corpus.extends(&empty) {
+            return Vec::new();
+        }
+        // What is in front of a file is hashed once, however many there are.
+        let json = json_of(&empty);
+        let Some(head) = json.strip_suffix(END_OF_FILES) else {
+            return Vec::new();
+        };
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(head);
+        let mut found = Vec::new();
+        for (number, file) in (1..files.len() as u64).zip(files) {
+            if number > 1 {
+                hasher.update(b",");
+            }
+            hasher.update(&json_of(file));
+            let mut whole = hasher.clone();
+            whole.update(END_OF_FILES);
+            found.push(Self {
+                digest: whole.finalize().to_hex().to_string(),
+                files: number,
+            });
+        }
+        found
+    }
 }
+
+/// The end of the JSON of a corpus that is no mixture.
+const END_OF_FILES: &[u8] = b"]}";
 
 /// Returns the BLAKE3 of a corpus's identity, in hex.
 fn digest(corpus: &CorpusIdentity) -> String {
-    let json = serde_json::to_vec(corpus).expect("an identity is plain data");
-    blake3::hash(&json).to_hex().to_string()
+    blake3::hash(&json_of(corpus)).to_hex().to_string()
+}
+
+fn json_of(identity: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(identity).expect("an identity is plain data")
 }
 
 /// One level of a run.

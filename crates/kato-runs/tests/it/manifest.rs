@@ -2,8 +2,8 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use kato_loader::{CorpusIdentity, Cursor};
-use kato_runs::manifest::{BackendKind, RunBackend, RunResults};
+use kato_loader::{CorpusIdentity, Cursor, Order, StreamingDatasetLoader};
+use kato_runs::manifest::{BackendKind, CorpusDigest, RunBackend, RunResults};
 use kato_runs::{RunFacts, RunId, RunManifest};
 use kato_scheduler::{Checkpoint, RunConfiguration};
 use proptest::prelude::*;
@@ -136,4 +136,32 @@ fn results_are_read_under_their_former_names() {
     });
     let results: RunResults = serde_json::from_value(former).unwrap();
     assert_eq!((results.documents, results.levels[0].learns), (3, 2));
+}
+
+#[test]
+fn digests_of_what_a_corpus_extends_are_those_of_the_corpora() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = [0, 1, 2, 3].map(|n| folder.path().join(format!("{n}\"é.txt")));
+    for file in &files {
+        std::fs::write(file, file.to_string_lossy().as_bytes()).unwrap();
+    }
+    let builder = |n: usize| StreamingDatasetLoader::builder().with_inputs(&files[..n]);
+    let identity = |n: usize| builder(n).build().unwrap().identity();
+    for n in 1..=files.len() {
+        let corpus = identity(n);
+        let expected = (1..n).map(|n| {
+            let extended = identity(n);
+            assert!(corpus.extends(&extended));
+            CorpusDigest::from_identity(&extended)
+        });
+        let found = CorpusDigest::all_extended_by(&corpus);
+        assert_eq!(found, expected.collect::<Vec<CorpusDigest>>());
+    }
+    let mixture = StreamingDatasetLoader::builder()
+        .with_mixed(1.0, builder(2))
+        .with_mixed(1.0, builder(1));
+    for none in [builder(3).with_order(Order::shuffled(7)), mixture] {
+        let corpus = none.build().unwrap().identity();
+        assert_eq!(CorpusDigest::all_extended_by(&corpus), []);
+    }
 }
