@@ -17,6 +17,7 @@ use kato_planner::scaling::ScalingError;
 use kato_remote::RemoteError;
 use kato_runs::RunsError;
 use kato_scheduler::{BackendError, TrainError};
+#[cfg(feature = "parquet")]
 use kato_store::parquet::ParquetError;
 use kato_store::{ExchangeError, StoreError};
 
@@ -176,6 +177,7 @@ fn of_store<'a>(cause: &'a (dyn StdError + 'static)) -> Option<&'a StoreError> {
     if let Some(ExchangeError::Store(error)) = cause.downcast_ref() {
         return Some(error);
     }
+    #[cfg(feature = "parquet")]
     if let Some(ParquetError::Store(error)) = cause.downcast_ref() {
         return Some(error);
     }
