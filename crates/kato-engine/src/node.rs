@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread;
 
 use kato_model::{EmotiveMap, Event, Metadata, Pattern, PatternName, PatternRecord, VectorName};
 use kato_prediction::{Cancel, IndexedSymbolCounts, PatternIndex, Predictions};
@@ -25,6 +27,9 @@ pub use self::retire::{PurgeOutcome, PurgeStatus, RetireOutcome, UnretireOutcome
 use crate::engine::Shared;
 use crate::session::SessionState;
 use crate::{EngineError, EngineOptions, Session, SessionConfig};
+
+/// Lessons from which on naming them is worth a thread.
+const LESSONS_OF_A_THREAD: usize = 1 << 11;
 
 /// A handle of one node of an [`Engine`](crate::Engine): cheap to clone, usable from any thread.
 ///
@@ -443,6 +448,37 @@ impl Node {
         self.learn(&lesson.borrowed())
     }
 
+    /// Learns lessons as [`teach`](Self::teach) does one after the other, sooner where they are many. Whoever asks
+    /// the node meanwhile waits.
+    ///
+    /// For replaying journals: their names are computed on several threads, and their patterns are arranged for
+    /// predictions once, in the end.
+    ///
+    /// # Errors
+    ///
+    /// As [`teach`](Self::teach); some of the lessons may be learned then.
+    pub fn teach_all(&self, lessons: &[Lesson]) -> Result<(), EngineError> {
+        self.shared.check_writable()?;
+        lessons.iter().try_for_each(Lesson::check_values)?;
+        self.commit_if_due()?;
+        let mut named = names_of(lessons);
+        if lessons.iter().all(Lesson::is_plain) {
+            // What is found by name is found sooner in this order, and only counts add up.
+            named.sort_unstable_by_key(|(name, _)| *name);
+        }
+        let limits = self.shared.attribute_limits();
+        let prepared = named.iter();
+        let prepared =
+            prepared.map(|(name, lesson)| lesson.borrowed().prepare_named(*name, limits));
+        let prepared = prepared.collect();
+        let mut memory = self.cell().write_index();
+        for (name, _) in &named {
+            self.check_not_retired_in(&memory, name)?;
+        }
+        // What is damaged below is left by the next read.
+        memory.learn_all(prepared, &self.shared)
+    }
+
     /// Forgets everything that the node learned, for all sessions. Their short-term memories stay.
     ///
     /// The only node of a store is emptied durably, and the store's checkpoint stays; to replace
@@ -611,6 +647,25 @@ impl Node {
     pub(crate) fn commit_if_due(&self) -> Result<(), EngineError> {
         self.shared.commit_if_due()
     }
+}
+
+/// Returns the lessons that are long enough for a pattern, in their order, with its name.
+fn names_of(lessons: &[Lesson]) -> Vec<(PatternName, &Lesson)> {
+    let named = |lesson| Some((Lesson::pattern_name(lesson)?, lesson));
+    let n_threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let n_parts = n_threads.get().min(lessons.len() / LESSONS_OF_A_THREAD);
+    if n_parts < 2 {
+        return lessons.iter().filter_map(named).collect();
+    }
+    thread::scope(|scope| {
+        let parts = lessons.chunks(lessons.len().div_ceil(n_parts));
+        let parts: Vec<_> = parts
+            .map(|part| scope.spawn(move || part.iter().filter_map(named).collect::<Vec<_>>()))
+            .collect();
+        let parts = parts.into_iter();
+        let parts = parts.map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        parts.collect::<Vec<_>>().concat()
+    })
 }
 
 impl fmt::Debug for Node {

@@ -109,6 +109,11 @@ impl Pending {
         self.calls += 1;
     }
 
+    /// Makes room for so many more patterns.
+    pub(crate) fn reserve(&mut self, additional: usize) {
+        self.learned.reserve(additional);
+    }
+
     /// Keeps the content of a pattern that was learned and whose content is not kept yet.
     pub(crate) fn keep_content(&mut self, name: PatternName, events: &[Event]) {
         self.contents.push(name, events);

@@ -207,10 +207,34 @@ impl PatternIndex {
     ///
     /// As [`learn`](Self::learn).
     pub fn learn_named(&mut self, name: PatternName, events: &[Event]) -> Result<bool, IndexError> {
+        self.learn_until(name, events, OPEN_PATTERNS)
+    }
+
+    /// Learns as [`learn_named`](Self::learn_named) does, one of many patterns ahead of the next prediction: call
+    /// [`seal`](Self::seal) after the last. It is quickest where they come in name order.
+    ///
+    /// # Errors
+    ///
+    /// As [`learn`](Self::learn).
+    pub fn learn_unsealed(
+        &mut self,
+        name: PatternName,
+        events: &[Event],
+    ) -> Result<bool, IndexError> {
+        self.learn_until(name, events, PAGE_PATTERNS)
+    }
+
+    /// Learns a pattern, sealing open pages at `limit` patterns.
+    fn learn_until(
+        &mut self,
+        name: PatternName,
+        events: &[Event],
+        limit: usize,
+    ) -> Result<bool, IndexError> {
         // Taken out for the call, because learning borrows all of the index.
         let mut symbols = std::mem::take(&mut self.scratch);
         symbols.clear();
-        let learned = self.learn_symbols(name, events, &mut symbols);
+        let learned = self.learn_symbols(name, events, &mut symbols, limit);
         self.scratch = symbols;
         learned
     }
@@ -221,6 +245,7 @@ impl PatternIndex {
         name: PatternName,
         events: &[Event],
         symbols: &mut Vec<SymbolId>,
+        limit: usize,
     ) -> Result<bool, IndexError> {
         // Symbols of a pattern that is refused later stay in the table, but no count shows them.
         for symbol in events.iter().flat_map(Event::symbols) {
@@ -231,7 +256,7 @@ impl PatternIndex {
             .iter()
             .any(|event| event.len() != 1)
             .then(|| events.iter().map(|event| event.len() as u32).collect());
-        self.add(name, symbols, lengths.as_deref(), 1, OPEN_PATTERNS)
+        self.add(name, symbols, lengths.as_deref(), 1, limit)
     }
 
     /// Returns the id of a symbol for [`insert`](Self::insert), interning it if it is new.

@@ -153,6 +153,11 @@ impl Lesson {
         }
     }
 
+    /// Returns whether it is a pattern alone, which may as well be learned ahead of others.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.emotives.is_empty() && self.metadata.is_empty() && self.vectors.is_empty()
+    }
+
     /// Borrows the lesson in the form that sessions teach.
     pub(crate) fn borrowed(&self) -> LessonRef<'_> {
         LessonRef {
@@ -203,19 +208,26 @@ impl<'a> LessonRef<'a> {
 
     /// Computes what needs no lock; `None` if there are too few symbols for a pattern.
     pub(crate) fn prepare(&self, limits: &AttributeLimits) -> Option<Prepared<'a>> {
-        let n_symbols = self.events.iter().map(Event::len).sum();
-        if n_symbols < MIN_SYMBOLS {
-            return None;
-        }
-        Some(Prepared {
-            name: PatternName::of_events(self.events),
+        let n_symbols: usize = self.events.iter().map(Event::len).sum();
+        let name = (n_symbols >= MIN_SYMBOLS).then(|| PatternName::of_events(self.events))?;
+        Some(self.prepare_named(name, limits))
+    }
+
+    /// Computes what needs no lock beside the name.
+    pub(crate) fn prepare_named(
+        &self,
+        name: PatternName,
+        limits: &AttributeLimits,
+    ) -> Prepared<'a> {
+        Prepared {
+            name,
             events: self.events,
-            n_symbols,
+            n_symbols: self.events.iter().map(Event::len).sum(),
             emotives: self.emotives,
             mean: mean_emotives(self.emotives),
             metadata: merge_metadata(self.metadata, limits),
             vectors: self.vectors,
-        })
+        }
     }
 }
 

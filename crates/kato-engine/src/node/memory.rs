@@ -164,9 +164,42 @@ impl NodeMemory {
         lesson: Prepared<'_>,
         shared: &Shared,
     ) -> Result<bool, IndexError> {
-        let name = lesson.name;
         // First, because it is the only step that can fail.
-        let is_new = self.index_mut().learn_named(name, lesson.events)?;
+        let is_new = self.index_mut().learn_named(lesson.name, lesson.events)?;
+        self.learned(lesson, is_new, shared);
+        Ok(is_new)
+    }
+
+    /// Learns lessons, and whatever becomes of an index on the disk below knows the content of their patterns.
+    /// When the index is full, some of them are learned.
+    pub(super) fn learn_all(
+        &mut self,
+        lessons: Vec<Prepared<'_>>,
+        shared: &Shared,
+    ) -> Result<(), EngineError> {
+        if shared.store().is_some() {
+            self.pending.reserve(lessons.len());
+        }
+        let contents: Vec<_> = lessons.iter().map(|it| (it.name, it.events)).collect();
+        for lesson in lessons {
+            let name = lesson.name;
+            let is_new = self.index_mut().learn_unsealed(name, lesson.events);
+            let is_new = is_new.map_err(|source| EngineError::Index { name, source })?;
+            self.learned(lesson, is_new, shared);
+        }
+        self.index_mut().seal();
+        if self.index.read_checked(|_| ()).is_err() {
+            // What was found in the index below may not be there, and then nobody else knows its content.
+            for (name, events) in contents {
+                self.pending.keep_content(name, events);
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts a lesson of which the index has learned the pattern, and keeps what is attached to it.
+    fn learned(&mut self, lesson: Prepared<'_>, is_new: bool, shared: &Shared) {
+        let name = lesson.name;
         self.learns += 1;
         self.learned_symbols += lesson.n_symbols as u64;
         let stores = shared.store().is_some();
@@ -185,7 +218,6 @@ impl NodeMemory {
         if !lesson.emotives.is_empty() || !lesson.metadata.is_empty() {
             self.attach(lesson, shared);
         }
-        Ok(is_new)
     }
 
     /// Returns whether the store and what is pending tell all of the node, so that it may be

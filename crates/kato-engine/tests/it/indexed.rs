@@ -135,3 +135,77 @@ fn what_is_not_committed_is_weighed() {
     // A name of 20 bytes and a count for each, and its content.
     assert!(before - node.memory_bytes() > 28 * n_patterns);
 }
+
+/// Lessons of which some patterns come again, and of which one is too short.
+fn lessons() -> Vec<Lesson> {
+    let mut lessons: Vec<Lesson> = (150..400).chain(150..200).map(lesson).collect();
+    lessons.push(Lesson::new([Event::new(["alone"])]));
+    // So many that they are named on several threads.
+    lessons.extend((0..5_000).map(|number| lesson(number % 300)));
+    lessons
+}
+
+#[test]
+fn lessons_that_are_learned_at_once_are_learned_as_one_after_the_other() {
+    let joyful = lesson(3).with_emotives([("joy".to_owned(), 0.5)].into());
+    let attached = [lessons(), vec![joyful.clone(), lesson(3), joyful]].concat();
+    for (lessons, is_indexed) in [(lessons(), true), (lessons(), false), (attached, false)] {
+        let taught = [false, true].map(|at_once| {
+            let dir = tempfile::tempdir().unwrap();
+            let (store, engine) = create(dir.path());
+            teach(&engine, 0..200);
+            engine.commit().unwrap();
+            if is_indexed {
+                assert_eq!(adopt(&engine, &build(&store)), 2);
+            }
+            for node in engine.nodes() {
+                match at_once {
+                    true => node.teach_all(&lessons).unwrap(),
+                    false => lessons.iter().for_each(|it| _ = node.teach(it).unwrap()),
+                }
+            }
+            let before = answers(&engine);
+            engine.commit().unwrap();
+            drop((engine, store));
+            let store = Arc::new(EmbeddedStore::open(dir.path()).unwrap());
+            (before, answers(&Engine::open(store).unwrap()))
+        });
+        assert!(taught[0] == taught[1], "over indexes: {is_indexed}");
+    }
+}
+
+#[test]
+fn what_is_learned_at_once_over_a_damaged_index_is_learned() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, engine) = create(dir.path());
+    teach(&engine, 0..200);
+    engine.commit().unwrap();
+    let index = build(&store);
+    let damaged = dir.path().join("index").join(index.content().to_string());
+    for column in std::fs::read_dir(damaged).unwrap() {
+        let path = column.unwrap().path();
+        if path.to_string_lossy().contains("names") {
+            let bytes = std::fs::read(&path).unwrap();
+            let bytes: Vec<u8> = bytes.iter().map(|byte| !byte).collect();
+            std::fs::write(&path, bytes).unwrap();
+        }
+    }
+    drop((engine, index));
+    let options = EngineOptions::default();
+    let opened = |is_indexed| {
+        let index = kato_prediction::disk::open(&store).unwrap().unwrap();
+        let indexes = index.nodes().filter(|_| is_indexed).collect::<Vec<_>>();
+        Engine::open_indexed(Arc::clone(&store) as _, indexes, index.covered(), options).unwrap()
+    };
+    let taught = [false, true].map(|is_indexed| {
+        let engine = opened(is_indexed);
+        let nodes = engine.nodes();
+        nodes
+            .into_iter()
+            .for_each(|node| node.teach_all(&lessons()).unwrap());
+        (n_indexed(&engine), answers(&engine))
+    });
+    let [(_, expected), (indexed, found)] = taught;
+    assert!(indexed.iter().all(|&n| n > 0));
+    assert!(found == expected);
+}
