@@ -88,7 +88,7 @@ impl TextOptions {
 ///
 /// # Errors
 ///
-/// When a file cannot be read, is no text, or is no array of poems.
+/// When a file cannot be read, is no text, or is no array of poems, or when one is named twice.
 pub fn read_poems<P: AsRef<Path>>(
     paths: impl IntoIterator<Item = P>,
     options: &TextOptions,
