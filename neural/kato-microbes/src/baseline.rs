@@ -82,26 +82,17 @@ impl BaselineOptions {
             check_setting(value >= least, name, &value, expected)?;
         }
         // Every inner fold has to hold two samples for each class or number to be told.
-        let least = 2 * self.n_folds.max(self.n_inner_folds + 1);
+        let most_folds = self.n_folds.max(self.n_inner_folds.saturating_add(1));
+        let least = most_folds.saturating_mul(2);
         if target.n_samples() < least {
             return Err(MicrobesError::TooFewSamples {
-                what: "a forest is compared by nested folds",
+                what: "samples for the nested folds of a forest",
                 n: target.n_samples(),
                 least,
                 advice: "lower `--depth` so that more samples are deep enough, or ask for fewer folds",
             });
         }
-        if let TargetValues::Classes { names, .. } = &target.values
-            && names.len() < 2
-        {
-            return Err(MicrobesError::TooFewSamples {
-                what: "classes are told apart",
-                n: names.len(),
-                least: 2,
-                advice: "choose a column with two classes or more among the samples that are left",
-            });
-        }
-        Ok(())
+        target.values.check_differ(&target.column)
     }
 }
 
@@ -124,7 +115,7 @@ pub struct Baseline {
 ///
 /// # Errors
 ///
-/// When a setting is out of its range, or there are too few samples or classes.
+/// When a setting is out of its range, there are too few samples, or all have one value.
 pub fn baseline(
     table: &Table,
     target: &PredictionTarget,

@@ -1,5 +1,6 @@
 //! A table made ready: rarefied, its sequences as tokens.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use kato_unifrac::{Table, rarefy};
@@ -103,8 +104,7 @@ impl Microbes {
     ///
     /// # Errors
     ///
-    /// When counts are no whole numbers where some are to be drawn, features have no sequences, or
-    /// no sample is deep enough.
+    /// As for [`rarefied`], or when features have no sequences.
     pub fn prepare(table: &Table, options: &CommunityOptions) -> Result<Self, MicrobesError> {
         let (table, report) = rarefied(table, options)?;
         let (sequences, tokens) = tokens_of(&table, options)?;
@@ -177,11 +177,13 @@ fn tokens_of(
 ///
 /// # Errors
 ///
-/// When counts are no whole numbers where some are to be drawn, or no sample is deep enough.
+/// When a count is negative or not finite, or no whole number where some are to be drawn, when several samples have
+/// one name, or no sample is deep enough.
 pub fn rarefied(
     table: &Table,
     options: &CommunityOptions,
 ) -> Result<(Table, CommunityReport), MicrobesError> {
+    check_table(table)?;
     let (drawn, mut too_shallow) = if options.depth == 0 {
         (table.clone(), Vec::new())
     } else {
@@ -215,10 +217,33 @@ pub fn rarefied(
     Ok((table_left, report))
 }
 
+/// Refuses counts that are none, and names by which samples cannot be told apart: one of them could be learned from
+/// and another judged.
+fn check_table(table: &Table) -> Result<(), MicrobesError> {
+    let mut seen = HashSet::new();
+    for (sample, id) in table.sample_ids().iter().enumerate() {
+        let bad = table
+            .sample(sample)
+            .find(|(_, count)| !(count.is_finite() && *count >= 0.0));
+        let reason = match bad {
+            Some((feature, count)) => format!(
+                "sample `{id}` has {count} of feature `{}`; give counts from 0 on",
+                table.feature_ids()[feature]
+            ),
+            None if seen.insert(id) => continue,
+            None => format!("several samples are named `{id}`; rename them, or add them up"),
+        };
+        return Err(MicrobesError::BadTable { reason });
+    }
+    Ok(())
+}
+
 /// Returns the counts of the shallowest, the middle and the deepest sample of a table; zeros where it has none.
 #[must_use]
 pub fn depths(table: &Table) -> [f64; 3] {
-    let totals = (0..table.n_samples()).map(|s| table.sample(s).map(|(_, count)| count).sum());
+    // A sum of nothing is −0.
+    let total = |s: usize| table.sample(s).map(|(_, count)| count).sum::<f64>() + 0.0;
+    let totals = (0..table.n_samples()).map(total);
     let mut totals: Vec<f64> = totals.collect();
     totals.sort_by(f64::total_cmp);
     let n = totals.len();

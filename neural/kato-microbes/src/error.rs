@@ -23,6 +23,12 @@ pub enum MicrobesError {
         #[from]
         source: UnifracError,
     },
+    /// A table holds what no sample can be learned from.
+    #[error("the table cannot be used: {reason}")]
+    BadTable {
+        /// What it holds, and what to do.
+        reason: String,
+    },
     /// Names of features are no sequences.
     #[error(
         "{n} of {n_features} features are no nucleotide sequences, among them {}; their names have to be the sequences, or a FASTA file has to give one for each name: `--fasta FILE`",
@@ -77,10 +83,18 @@ pub enum MicrobesError {
         /// The value.
         value: String,
     },
-    /// No sample holds as many counts as are to be drawn.
+    /// A column has the same value for all samples that are left.
     #[error(
-        "no sample holds {depth} counts; half of them hold {median} or more, and the deepest {deepest}: lower `--depth`, or take all counts with `--depth 0`"
+        "column `{column}` is `{value}` for all samples that are left, so that there is nothing to predict; choose a column with two values or more, or lower `--depth` so that more samples are deep enough"
     )]
+    OneValue {
+        /// The column.
+        column: String,
+        /// The value.
+        value: String,
+    },
+    /// No sample holds as many counts as are to be drawn, or any.
+    #[error("{}", too_shallow(*depth, *median, *deepest))]
     TooShallow {
         /// The counts of each sample that were asked for.
         depth: u64,
@@ -90,9 +104,9 @@ pub enum MicrobesError {
         deepest: f64,
     },
     /// There are too few samples left.
-    #[error("{what}: {n} samples are left, and {least} are needed; {advice}")]
+    #[error("{what}: there are {n}, and {least} are needed; {advice}")]
     TooFewSamples {
-        /// For what they are needed.
+        /// What they are, or are to be.
         what: &'static str,
         /// Samples that are left.
         n: usize,
@@ -138,9 +152,10 @@ impl MicrobesError {
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
-            Self::Gradient { .. } | Self::NoColumn { .. } | Self::NotNumeric { .. } => {
-                ErrorClass::Usage
-            }
+            Self::Gradient { .. }
+            | Self::NoColumn { .. }
+            | Self::NotNumeric { .. }
+            | Self::OneValue { .. } => ErrorClass::Usage,
             Self::Training { source } => source.class(),
             Self::Run(error) => error.class(),
             Self::Unifrac { source } => match source {
@@ -154,7 +169,8 @@ impl MicrobesError {
                 UnifracError::MemoryLimit { .. } => ErrorClass::NoRoom,
                 _ => ErrorClass::Other,
             },
-            Self::NoSequences { .. }
+            Self::BadTable { .. }
+            | Self::NoSequences { .. }
             | Self::TooShallow { .. }
             | Self::AbsentSequences { .. }
             | Self::Line { .. }
@@ -187,6 +203,17 @@ impl MicrobesError {
             _ if self.is_gone() => OtherReplicas::OneGone,
             _ => OtherReplicas::Needless,
         }
+    }
+}
+
+/// Says that no sample is deep enough: no depth would help where none holds anything.
+fn too_shallow(depth: u64, median: f64, deepest: f64) -> String {
+    if deepest > 0.0 {
+        format!(
+            "no sample holds {depth} counts; half of them hold {median} or more, and the deepest {deepest}: lower `--depth`, or take all counts with `--depth 0`"
+        )
+    } else {
+        "no sample of the table holds any count; give a table of counts".to_owned()
     }
 }
 

@@ -18,7 +18,7 @@ use crate::metadata::forget_unseen;
 use crate::model::{Microformer, Predicted};
 use crate::settings::MicrobesSettings;
 use crate::training::Objective;
-use crate::work::{SampleParts, Work};
+use crate::work::{SampleParts, Truth, Work};
 
 pub use kato_neural::run::{RunCost, RunEnding, StepRecord};
 pub use measure::{MicrobesCost, measure};
@@ -56,8 +56,8 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// When settings are impossible, there are too few samples, there is a run in the folder, or it
-    /// cannot be written.
+    /// When settings are impossible, there are too few samples or all have one value, there is a run in the folder,
+    /// or it cannot be written.
     pub fn create(
         folder: &Path,
         settings: MicrobesSettings,
@@ -91,7 +91,7 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// When the pre-trained run cannot be read.
+    /// When the pre-trained run cannot be read, or predicts a column.
     pub fn begun_from(
         pretrained: Option<&Path>,
         settings: MicrobesSettings,
@@ -110,13 +110,14 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// When there is none in the folder, when another process trains it, or when a file is damaged.
+    /// When there is none in the folder, when another process trains it, when a file is damaged, or when its
+    /// settings are impossible by now.
     pub fn open(folder: &Path) -> Result<Self, MicrobesError> {
         Self::read(RunFolder::open(folder, PROGRAM, LAYOUT)?)
     }
 
     fn read(folder: RunFolder) -> Result<Self, MicrobesError> {
-        let settings = MicrobesSettings::read(&folder.file(RunFolder::SETTINGS))?;
+        let settings = MicrobesSettings::of_run(folder.path())?;
         let work = store::read(&folder.file(RunFolder::PREPARED), &settings)?;
         let parts = work.parts(&settings.split)?;
         Ok(Self {
@@ -179,7 +180,11 @@ fn check(
         &true,
         "false where no pre-trained run is given",
     )?;
-    work.parts(&settings.split)
+    let parts = work.parts(&settings.split)?;
+    if let Truth::Target { column, values } = &work.truth {
+        values.check_differ(column)?;
+    }
+    Ok(parts)
 }
 
 /// Makes a model of fresh weights.

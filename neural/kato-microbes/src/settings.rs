@@ -4,11 +4,14 @@ mod loss;
 mod model;
 mod training;
 
-use kato_neural::run::{RunSettings, check_setting};
+use std::path::Path;
+
+use kato_neural::run::{RunFolder, RunSettings, check_setting};
 use serde::{Deserialize, Serialize};
 
 use crate::community::CommunityOptions;
 use crate::error::MicrobesError;
+use crate::run::{LAYOUT, PROGRAM};
 
 pub use loss::{Masking, MicrobesLossOptions, TargetLoss};
 pub use model::{Fusion, HeadKind, MicroformerOptions, Selection};
@@ -46,6 +49,19 @@ pub struct MicrobesSettings {
 impl RunSettings for MicrobesSettings {}
 
 impl MicrobesSettings {
+    /// Reads the settings of the run in a folder.
+    ///
+    /// # Errors
+    ///
+    /// When there is no run, or its settings cannot be read or are impossible by now: they may have been written
+    /// to since it began.
+    pub fn of_run(folder: &Path) -> Result<Self, MicrobesError> {
+        RunFolder::check(folder, PROGRAM, LAYOUT)?;
+        let settings = Self::read(&folder.join(RunFolder::SETTINGS))?;
+        settings.check()?;
+        Ok(settings)
+    }
+
     /// Checks all settings.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use kato_neural::burn::tensor::Device;
 use kato_neural::checkpoint::best_or_latest;
-use kato_neural::run::{RunError, RunFolder, RunSettings};
+use kato_neural::run::{RunError, RunFolder};
 use serde::Serialize;
 
 use crate::batch::mixed;
@@ -12,7 +12,7 @@ use crate::community::Microbes;
 use crate::conformal::Conformal;
 use crate::error::MicrobesError;
 use crate::model::Microformer;
-use crate::run::{LAYOUT, PROGRAM, Run, fresh_model, target_of};
+use crate::run::{Run, fresh_model, target_of};
 use crate::settings::{MicrobesSettings, Selection};
 use crate::training::outputs;
 use crate::work::Scale;
@@ -72,8 +72,7 @@ impl TrainedMicrobes {
     ///
     /// When there is no such run, it never came to an end or an interruption, or a file is damaged.
     pub fn load(folder: &Path) -> Result<Self, MicrobesError> {
-        RunFolder::check(folder, PROGRAM, LAYOUT)?;
-        let settings = MicrobesSettings::read(&folder.join(RunFolder::SETTINGS))?;
+        let settings = MicrobesSettings::of_run(folder)?;
         let Some(target) = target_of(folder)? else {
             let expected = "a run of `kato-microbes train`; this one was pre-trained alone";
             return Err(RunError::setting("run", &folder.display(), expected).into());

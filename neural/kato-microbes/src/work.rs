@@ -16,6 +16,9 @@ use crate::settings::{BestBy, SampleSplitOptions};
 
 pub use parts::SampleParts;
 
+/// Samples by which two are for validation, with the usual share.
+const N_LEAST: usize = 20;
+
 /// What is true of the samples.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -149,11 +152,19 @@ impl Work {
         // Two, as pairs are compared.
         let least = parts.train.len().min(parts.validation.len());
         if least < 2 {
+            let expected =
+                "a share by which two samples or more are for validation, and as many for training";
+            check_setting(
+                n < N_LEAST,
+                "split.validation",
+                &options.validation,
+                expected,
+            )?;
             return Err(MicrobesError::TooFewSamples {
-                what: "samples are parted for training and validation",
+                what: "samples to be parted for training and validation",
                 n,
-                least: 20,
-                advice: "lower `--depth` so that more samples are deep enough, or enlarge `split.validation`",
+                least: N_LEAST,
+                advice: "lower `--depth` so that more samples are deep enough, or give more of them, with what is to be learned of each",
             });
         }
         Ok(parts)

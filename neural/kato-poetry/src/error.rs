@@ -36,6 +36,12 @@ pub enum PoetryError {
         /// What is wrong there.
         reason: String,
     },
+    /// A JSON file is named twice.
+    #[error("`{}` is named twice; name it once", path.display())]
+    Twice {
+        /// The file.
+        path: PathBuf,
+    },
     /// There are not enough poems to train and to judge.
     #[error(
         "there are {n_poems} poems of {min_tokens} tokens or more, of which {n_train} are for training and {n_validation} for validation, and each needs one; give more text, or cut it finer with `text.unit`"
@@ -122,7 +128,7 @@ impl PoetryError {
             Self::Text { source } => source.class(),
             Self::Training { source } => source.class(),
             Self::Run(error) => error.class(),
-            Self::Gradient { .. } | Self::NeedsText => ErrorClass::Usage,
+            Self::Gradient { .. } | Self::NeedsText | Self::Twice { .. } => ErrorClass::Usage,
             Self::Json { .. }
             | Self::TooFewPoems { .. }
             | Self::Vectors { .. }

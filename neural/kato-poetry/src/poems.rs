@@ -3,9 +3,11 @@
 mod cut;
 mod json;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use kato_loader::{Format, StreamingDatasetLoader, TextUnit};
+use kato_neural::run::RunError;
 use serde::{Deserialize, Serialize};
 
 use crate::error::PoetryError;
@@ -86,7 +88,7 @@ impl TextOptions {
 ///
 /// # Errors
 ///
-/// When a file cannot be read, is no text, or is no array of poems.
+/// When a file cannot be read, is no text, or is no array of poems, or when one is named twice.
 pub fn read_poems<P: AsRef<Path>>(
     paths: impl IntoIterator<Item = P>,
     options: &TextOptions,
@@ -94,6 +96,7 @@ pub fn read_poems<P: AsRef<Path>>(
     let mut poems = Vec::new();
     // Neighbours of one kind go through one loader, which refuses files that are named twice.
     let mut texts: Vec<PathBuf> = Vec::new();
+    let mut arrays = HashSet::new();
     for path in paths {
         let path = path.as_ref();
         if path
@@ -101,6 +104,13 @@ pub fn read_poems<P: AsRef<Path>>(
             .is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
         {
             read_texts(&mut texts, options, &mut poems)?;
+            // A poem that is there twice would be learned from and judged.
+            let file = path.canonicalize().map_err(RunError::file("read", path))?;
+            if !arrays.insert(file) {
+                return Err(PoetryError::Twice {
+                    path: path.to_owned(),
+                });
+            }
             poems.extend(json::read(path)?);
         } else {
             texts.push(path.to_owned());

@@ -17,7 +17,9 @@ use kato_gradient::Goal;
 use kato_gradient::stop::EarlyStopSettings;
 use kato_neural::burn::tensor::Device;
 use kato_neural::checkpoint::WriterOptions;
-use kato_neural::run::{EpochHistory, RunFolder, RunSettings, watch_run, write_json};
+use kato_neural::run::{
+    EpochHistory, RunFolder, RunSettings, check_setting, watch_run, write_json,
+};
 use kato_neural::train::{Ending, FitOptions, FitReport, Prefetched, StepPlace, Trainer};
 
 use crate::artifacts::{has_chunks, write_chunks, write_words};
@@ -86,9 +88,27 @@ impl Run {
         })
     }
 
-    /// Sets how many epochs the run has in all, those that are done included.
-    pub fn set_epochs(&mut self, epochs: u64) {
-        self.settings.training.epochs = epochs;
+    /// Sets how many epochs the run has in all, those that are done included, and keeps it with the run:
+    /// whoever opens it later goes on to as many.
+    ///
+    /// # Errors
+    ///
+    /// When it is 0 or fewer than are done, or when it cannot be written down. The run stays as it was then.
+    pub fn set_epochs(&mut self, epochs: u64) -> Result<(), PoetryError> {
+        let mut settings = self.settings.clone();
+        settings.training.epochs = epochs;
+        settings.check()?;
+        let n_done =
+            EpochHistory::read::<EpochRecord>(&self.folder.file(RunFolder::HISTORY))?.len();
+        check_setting(
+            epochs >= n_done as u64,
+            "training.epochs",
+            &epochs,
+            "at least the number of epochs that are done",
+        )?;
+        settings.write(&self.folder.file(RunFolder::SETTINGS))?;
+        self.settings = settings;
+        Ok(())
     }
 
     /// Returns the folder.

@@ -4,13 +4,16 @@ mod loss;
 mod model;
 mod training;
 
-use kato_neural::run::{RunSettings, check_setting};
+use std::path::Path;
+
+use kato_neural::run::{RunFolder, RunSettings, check_setting};
 use serde::{Deserialize, Serialize};
 
 use crate::chunks::ChunkOptions;
 use crate::corpus::CorpusOptions;
 use crate::error::PoetryError;
 use crate::poems::TextOptions;
+use crate::run::check_mark;
 use crate::split::SplitOptions;
 use crate::vectors::VectorOptions;
 
@@ -54,6 +57,14 @@ pub struct Settings {
 impl RunSettings for Settings {}
 
 impl Settings {
+    /// Reads the settings of the run in a folder, which may have been written to since it began.
+    pub(crate) fn of_run(folder: &Path) -> Result<Self, PoetryError> {
+        check_mark(folder)?;
+        let settings = Self::read(&folder.join(RunFolder::SETTINGS))?;
+        settings.check()?;
+        Ok(settings)
+    }
+
     /// Checks all settings.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use kato_neural::Pass;
 use kato_neural::burn::tensor::{Device, Tensor, TensorData};
 use kato_neural::checkpoint::best_or_latest;
 use kato_neural::layers::Feed;
-use kato_neural::run::{RunFolder, RunSettings};
+use kato_neural::run::RunFolder;
 use serde::Serialize;
 
 use crate::artifacts::read_words;
@@ -16,7 +16,7 @@ use crate::error::PoetryError;
 use crate::metrics::cosine;
 use crate::model::{Autoencoder, best_words, tensor_of, values};
 use crate::poem::Poem;
-use crate::run::{check_mark, fresh_model};
+use crate::run::fresh_model;
 use crate::settings::Settings;
 use crate::tokens::Special;
 use crate::vectors::WordVectors;
@@ -56,8 +56,7 @@ impl Trained {
     ///
     /// When there is no run, no checkpoint of it, or a file is damaged.
     pub fn load(folder: &Path) -> Result<Self, PoetryError> {
-        check_mark(folder)?;
-        let settings = Settings::read(&folder.join(RunFolder::SETTINGS))?;
+        let settings = Settings::of_run(folder)?;
         let (vocabulary, words) = read_words(&folder.join(RunFolder::PREPARED))?;
         let device = Device::flex();
         let model = fresh_model(&settings, words.dims(), words.len(), &device);

@@ -134,6 +134,15 @@ pub(super) fn fit_and_predict(
                 .with_min_samples_leaf(choice.min_leaf)
                 .with_m(tried)
                 .with_seed(seed);
+            // Of a rare class all may be held back; what knows one class alone says that one.
+            if let Some(&only) = of.first()
+                && of.iter().all(|&class| class == only)
+            {
+                return Ok(TargetValues::Classes {
+                    names: names.clone(),
+                    of: vec![only; asked.shape().0],
+                });
+            }
             let classes: Vec<u32> = of.iter().map(|&class| class as u32).collect();
             let forest = RandomForestClassifier::fit(rows, &classes, parameters);
             let predicted: Result<Vec<u32>, Failed> =

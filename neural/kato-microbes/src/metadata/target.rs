@@ -34,6 +34,30 @@ pub enum TargetValues {
     },
 }
 
+impl TargetValues {
+    /// Refuses values of which all are one: they can be predicted without a look at any sample.
+    pub(crate) fn check_differ(&self, column: &str) -> Result<(), MicrobesError> {
+        let one = match self {
+            Self::Numbers(numbers) => {
+                let first = numbers.first();
+                let is_same = |number| Some(number) == first;
+                let first = first.filter(|_| numbers.iter().all(is_same));
+                first.map(ToString::to_string)
+            }
+            Self::Classes { names, .. } => match &names[..] {
+                [name] => Some(name.clone()),
+                _ => None,
+            },
+        };
+        one.map_or(Ok(()), |value| {
+            Err(MicrobesError::OneValue {
+                column: column.to_owned(),
+                value,
+            })
+        })
+    }
+}
+
 /// A column's values for those samples of a table that have one.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]

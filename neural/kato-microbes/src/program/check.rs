@@ -73,7 +73,7 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<(), CommandFailure> {
             found.findings.push(format!("note, {error}"));
             found.community = Some(rarefied(&table, &options)?.1);
         }
-        Err(error @ MicrobesError::TooShallow { .. }) => {
+        Err(error @ (MicrobesError::TooShallow { .. } | MicrobesError::BadTable { .. })) => {
             found.findings.push(error.to_string());
             found.fits = false;
         }

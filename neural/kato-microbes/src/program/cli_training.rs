@@ -63,7 +63,8 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens_at_once: Option<usize>,
     /// Seed of the samples' draw, of weights, order and masks
-    #[arg(long, value_name = "N")]
+    // A file of settings holds no larger one, and another would be another training.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub(crate) seed: Option<u64>,
     /// Measures three steps, prints what the run will take, and writes nothing but the cache
     #[arg(long)]

@@ -5,15 +5,14 @@ use std::sync::atomic::AtomicBool;
 
 use kato_microbes::cache::Key;
 use kato_microbes::distances::align;
-use kato_microbes::metadata::{Categorical, SampleMetadata};
+use kato_microbes::metadata::{Categorical, SampleMetadata, TargetValues};
 use kato_microbes::run::{MicrobesEpoch, MicrobesEvent, MicrobesOutcome, measure};
-use kato_microbes::work::Work;
+use kato_microbes::work::{Truth, Work};
 use kato_microbes::{Microbes, MicrobesError, MicrobesSettings, Run};
 use kato_neural::program::{
     CommandFailure, Ended, EndedTraining, TrainingBar, say, say_cost, say_json, say_largest_batch,
     tell,
 };
-use kato_neural::run::{RunFolder, RunSettings};
 use kato_unifrac::newick::NewickOptions;
 use kato_unifrac::{Community, ComputeOptions, DistanceMatrix, Metric, Tree};
 
@@ -64,9 +63,7 @@ pub(crate) fn train(
     let mut settings = settings_of(&arguments.run, arguments.freeze)?;
     if let Some(run) = &arguments.pretrained {
         // Read before the table, whose sequences are cut by it.
-        settings.data.tokens = MicrobesSettings::read(&run.join(RunFolder::SETTINGS))?
-            .data
-            .tokens;
+        settings.data.tokens = MicrobesSettings::of_run(run)?.data.tokens;
     }
     if !arguments.categorical.is_empty() {
         let names = arguments.categorical.iter();
@@ -236,6 +233,21 @@ fn begin(
         parts.calibration.len(),
         parts.test.len()
     ));
+    if let Truth::Target {
+        values: TargetValues::Classes { names: classes, of },
+        ..
+    } = &run.work().truth
+    {
+        let is_learned = |class: usize| parts.train.iter().any(|&at| of[at] == class);
+        let unlearned = classes.iter().enumerate();
+        let unlearned = unlearned.filter(|(class, _)| !is_learned(*class));
+        let unlearned: Vec<String> = unlearned.map(|(_, name)| name.clone()).collect();
+        let what =
+            "classes have no sample that is learned from, so that their probabilities mean nothing";
+        if let Some(line) = names(what, &unlearned) {
+            tell(line);
+        }
+    }
     if !run.work().seen.is_empty() {
         tell(format_args!(
             "{} of them were learned from or chosen by while pre-training: none of these is held back for calibration or test",

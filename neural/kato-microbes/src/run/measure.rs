@@ -43,7 +43,7 @@ pub struct MicrobesCost {
 ///
 /// # Errors
 ///
-/// When settings are impossible, there are too few samples, or a step fails.
+/// When settings are impossible, there are too few samples or all have one value, or a step fails.
 pub fn measure(settings: &MicrobesSettings, work: &Work) -> Result<MicrobesCost, MicrobesError> {
     let parts = check(settings, work, settings.training.freeze)?;
     let objective = Objective::new(work, &parts, &settings.loss);

@@ -6,9 +6,7 @@ use std::path::Path;
 
 use kato_neural::burn::tensor::Device;
 use kato_neural::checkpoint::write_weights;
-use kato_neural::run::{
-    RunError, RunFolder, RunSettings, check_setting, read_json, write_json, write_whole,
-};
+use kato_neural::run::{RunError, RunFolder, check_setting, read_json, write_json, write_whole};
 use kato_unifrac::{DistanceMatrix, Table};
 use serde::{Deserialize, Serialize};
 
@@ -165,7 +163,13 @@ pub(super) fn with_shape_of(
     settings: MicrobesSettings,
     run: &Path,
 ) -> Result<MicrobesSettings, MicrobesError> {
-    let theirs = MicrobesSettings::read(&run.join(RunFolder::SETTINGS))?;
+    let theirs = MicrobesSettings::of_run(run)?;
+    check_setting(
+        target_of(run)?.is_none(),
+        "pretrained",
+        &run.display(),
+        "a run of `kato-microbes pretrain`",
+    )?;
     let mut settings = settings;
     let (model, theirs_model) = (&mut settings.model, theirs.model);
     model.width = theirs_model.width;
@@ -180,7 +184,7 @@ pub(super) fn with_shape_of(
 
 /// Marks the samples that a pre-trained run has learned from or chosen its best epoch by.
 pub(super) fn with_seen_by(work: Work, run: &Path) -> Result<Work, MicrobesError> {
-    let settings = MicrobesSettings::read(&run.join(RunFolder::SETTINGS))?;
+    let settings = MicrobesSettings::of_run(run)?;
     let theirs = read(&run.join(RunFolder::PREPARED), &settings)?;
     let parts = theirs.parts(&settings.split)?;
     Ok(work.with_seen_by(&theirs, &parts))
@@ -188,13 +192,7 @@ pub(super) fn with_seen_by(work: Work, run: &Path) -> Result<Work, MicrobesError
 
 /// Writes the weights of a pre-trained run's best model to a file.
 pub(super) fn copy_encoder(run: &Path, to: &Path) -> Result<(), MicrobesError> {
-    let settings = MicrobesSettings::read(&run.join(RunFolder::SETTINGS))?;
-    check_setting(
-        target_of(run)?.is_none(),
-        "pretrained",
-        &run.display(),
-        "a run of `kato-microbes pretrain`",
-    )?;
+    let settings = MicrobesSettings::of_run(run)?;
     let (model, _) = load_model(run, &settings, None, &Device::flex())?;
     Ok(write_weights(&model, to)?)
 }

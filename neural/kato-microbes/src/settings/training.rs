@@ -224,7 +224,6 @@ impl MicrobesTrainingOptions {
     /// When one of them is out of its range.
     pub fn check(&self) -> Result<(), MicrobesError> {
         for (name, value, least, expected) in [
-            ("training.epochs", self.epochs, 1, "at least 1"),
             // A sample alone has nobody to be compared with.
             ("training.batch", self.batch as u64, 2, "at least 2"),
             (
@@ -238,6 +237,13 @@ impl MicrobesTrainingOptions {
         ] {
             check_setting(value >= least, name, &value, expected)?;
         }
+        // As many steps can be counted.
+        check_setting(
+            (1..=1_000_000_000).contains(&self.epochs),
+            "training.epochs",
+            &self.epochs,
+            "from 1 to 1,000,000,000",
+        )?;
         let at_once = self.max_tokens_at_once.unwrap_or(1);
         for (name, value, range, expected) in [
             ("training.replicas", self.replicas, 1..=64, "from 1 to 64"),

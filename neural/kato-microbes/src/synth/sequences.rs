@@ -83,7 +83,8 @@ pub(super) fn real(
             break;
         }
         let letters = sequence.to_uppercase().replace('U', "T");
-        let Some(part) = letters.get(options.offset..options.offset + options.length) else {
+        let Some(part) = letters.get(options.offset..options.offset.saturating_add(options.length))
+        else {
             continue;
         };
         let node = tips.as_ref().map(|tips| tips.get(name.as_str()).copied());
@@ -96,7 +97,7 @@ pub(super) fn real(
     }
     if names.len() < options.n_single.max(4) {
         return Err(MicrobesError::TooFewSamples {
-            what: "real sequences are drawn",
+            what: "real sequences to draw from",
             n: names.len(),
             least: options.n_single.max(4),
             advice: "give a file with more sequences of that length, all of them tips of the tree",

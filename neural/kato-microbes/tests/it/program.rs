@@ -271,6 +271,87 @@ fn what_does_not_fit_is_told_with_flags_and_an_exit_code() -> Done {
     Ok(())
 }
 
+#[test]
+fn tables_and_columns_that_nothing_can_be_learned_from_are_refused() -> Done {
+    let folder = made()?;
+    let at = folder.path();
+    let head = "#OTU ID\ts1\ts2\n";
+    for (counts, wanted) in [
+        (
+            "ACGT\tnan\t3\nACGA\t4\t5\n",
+            "`s1` has NaN of feature `ACGT`",
+        ),
+        (
+            "ACGT\t1\tinf\nACGA\t4\t5\n",
+            "`s2` has inf of feature `ACGT`",
+        ),
+        ("ACGT\t1\t3\nACGA\t-4\t5\n", "`s1` has -4 of feature `ACGA`"),
+        ("ACGT\t0\t0\n", "no sample of the table holds any count"),
+    ] {
+        std::fs::write(at.join("t.tsv"), format!("{head}{counts}"))?;
+        for depth in ["0", "2"] {
+            let baseline = ["baseline", "t.tsv", "--metadata", "c/metadata.tsv"];
+            let baseline = [&baseline[..], &["--column", "deep", "--depth", depth]].concat();
+            assert_refused(at, &baseline, 1, wanted)?;
+            let check = run(at, &["check", "t.tsv", "--depth", depth])?;
+            let said = String::from_utf8_lossy(&check.stdout).into_owned();
+            assert_eq!(check.status.code(), Some(1), "{said}");
+            assert!(said.contains(wanted) && !said.contains("-0 "), "{said}");
+        }
+    }
+    std::fs::write(at.join("t.tsv"), "#OTU ID\ts1\ts1\nACGT\t1\t3\n")?;
+    let check = run(at, &["check", "t.tsv", "--depth", "0"])?;
+    let said = String::from_utf8_lossy(&check.stdout).into_owned();
+    assert_eq!(check.status.code(), Some(1), "{said}");
+    assert!(said.contains("several samples are named `s1`"), "{said}");
+
+    // One value alone, and one that a single sample has.
+    let metadata = std::fs::read_to_string(at.join("c/metadata.tsv"))?;
+    let rows = metadata.lines().enumerate().map(|(row, line)| match row {
+        0 => format!("{line}\tclass\tnumber\trare\n"),
+        3 => format!("{line}\ta\t1.5\tb\n"),
+        _ => format!("{line}\ta\t1.5\ta\n"),
+    });
+    std::fs::write(at.join("m.tsv"), rows.collect::<String>())?;
+    let asked = |command: &'static str, column: &'static str| {
+        let of = [command, "c/table.biom", "--metadata", "m.tsv", "--column"];
+        [&of[..], &[column]].concat()
+    };
+    for (column, value) in [("class", "`a`"), ("number", "`1.5`")] {
+        let baseline = [&asked("baseline", column)[..], &["--depth", "200"]].concat();
+        assert_refused(at, &baseline, 2, value)?;
+        let train = with_small(&[&asked("train", column)[..], &["--out", "one"]].concat());
+        assert_refused(at, &train, 2, value)?;
+        assert!(!at.join("one").exists());
+    }
+    let few = ["--depth", "200", "--trees", "3", "--folds", "3", "--json"];
+    let found = json(&run(at, &[&asked("baseline", "rare")[..], &few].concat())?)?;
+    assert_eq!(found["scores"][0]["name"], "accuracy");
+    let folds = ["--depth", "200", "--folds", "18446744073709551615"];
+    let many = [&asked("baseline", "deep")[..], &folds].concat();
+    assert_refused(at, &many, 1, "fewer folds")?;
+
+    // What is no run of `pretrain` is told before anything is made.
+    let tuned = ["--out", "tuned", "--pretrained", "c"];
+    let train = with_small(&[&asked("train", "deep")[..], &tuned].concat());
+    assert_refused(at, &train, 2, "`c` holds no run")?;
+    let trained = with_small(&[&asked("train", "deep")[..], &["--out", "run"]].concat());
+    assert!(run(at, &trained)?.status.success());
+    let tuned = ["--out", "tuned", "--pretrained", "run"];
+    let train = with_small(&[&asked("train", "deep")[..], &tuned].concat());
+    assert_refused(at, &train, 2, "a run of `kato-microbes pretrain`")?;
+    assert!(!at.join("tuned").exists());
+
+    // Settings of a run may be written to.
+    let settings = at.join("run/settings.toml");
+    let text = std::fs::read_to_string(&settings)?;
+    std::fs::write(&settings, text.replace("accumulate = 1", "accumulate = 0"))?;
+    for command in [&["resume", "run"][..], &["predict", "run", "c/table.biom"]] {
+        assert_refused(at, command, 2, "`training.accumulate` is 0")?;
+    }
+    Ok(())
+}
+
 /// Asserts that a command ends with a code, and says a word of why.
 fn assert_refused(at: &Path, arguments: &[&str], code: i32, wanted: &str) -> Done {
     let output = run(at, arguments)?;

@@ -111,13 +111,15 @@ impl StepWatch {
         let elapsed = self.begun.elapsed();
         let trained = elapsed.saturating_sub(self.judging).as_secs_f64().max(1e-9);
         let n_left = self.n_steps.saturating_sub(self.step) as f64;
+        let left = elapsed.as_secs_f64() / self.n_taken as f64 * n_left;
         StepRecord {
             step: self.step,
             n_steps: self.n_steps,
             epoch: place.epoch,
             loss: report.loss,
             items_per_s: self.n_items / trained,
-            left: Duration::from_secs_f64(elapsed.as_secs_f64() / self.n_taken as f64 * n_left),
+            // What no clock can show is too long in any case.
+            left: Duration::try_from_secs_f64(left).unwrap_or(Duration::MAX),
         }
     }
 

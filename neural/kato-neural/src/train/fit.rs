@@ -118,7 +118,8 @@ impl<T: Task> Trainer<T> {
         loop {
             let begin = Instant::now();
             // Taken at once: the totals of a step are known before its first forward pass.
-            let mut group = Vec::with_capacity(n_accumulated);
+            // Grown as it is filled: an epoch may have far fewer than a step could.
+            let mut group = Vec::new();
             for batch in source.by_ref().take(n_accumulated) {
                 let place = self.progress.batch + group.len() as u64;
                 let failed = |source| Error::Batch {

@@ -148,6 +148,13 @@ fn token_accuracy(tokens: &[RebuiltToken]) -> f64 {
 
 /// Writes one vector a poem to a file.
 pub(crate) fn encode(arguments: &EncodeArguments) -> Result<Ended, CommandFailure> {
+    let beside = arguments.out.with_extension("json");
+    if beside == arguments.out {
+        return Err(CommandFailure::Usage(format!(
+            "--out {}: the names of the poems go into that file; give the vectors another one, such as `codes.npy`",
+            beside.display()
+        )));
+    }
     let trained = Trained::load(&arguments.run)?;
     let poems = if arguments.texts.is_empty() {
         Run::poems(&arguments.run)?
@@ -162,7 +169,6 @@ pub(crate) fn encode(arguments: &EncodeArguments) -> Result<Ended, CommandFailur
         .iter()
         .map(|poem| (poem.to_string(), &poem.place))
         .collect();
-    let beside = arguments.out.with_extension("json");
     write_json(&beside, &names)?;
     let (file, n_poems, n_units) = (&arguments.out, poems.len(), trained.n_units());
     if arguments.output.json {
@@ -218,7 +224,7 @@ pub(crate) fn neighbours(arguments: &NeighboursArguments) -> Result<Ended, Comma
 pub(crate) fn walk(arguments: &WalkArguments) -> Result<Ended, CommandFailure> {
     let trained = Trained::load(&arguments.run)?;
     let (from, to) = (poem_of(&arguments.from)?, poem_of(&arguments.to)?);
-    let texts = trained.walk(&from, &to, arguments.steps)?;
+    let texts = trained.walk(&from, &to, arguments.steps.into())?;
     if arguments.output.json {
         say_json(&texts)?;
         return Ok(Ended::Done);

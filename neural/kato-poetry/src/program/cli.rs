@@ -100,7 +100,7 @@ pub(crate) struct ResumeArguments {
     /// Folder of the run
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
-    /// Epochs in all, those that are done included
+    /// Epochs in all, those that are done included; the run keeps it
     #[arg(long, value_name = "N")]
     pub(crate) epochs: Option<u64>,
     #[command(flatten)]
@@ -169,8 +169,8 @@ pub(crate) struct WalkArguments {
     #[arg(value_name = "TO")]
     pub(crate) to: String,
     /// Texts, both ends included; at least two
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    pub(crate) steps: usize,
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(2..))]
+    pub(crate) steps: u16,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
 }

@@ -30,10 +30,11 @@ pub(crate) fn poems_of(
     paths: &[&Path],
     options: &TextOptions,
 ) -> Result<Vec<Poem>, CommandFailure> {
-    if paths == [Path::new("-")] {
-        return Ok(poems_of_text(&standard_input()?, options));
-    }
-    let poems = read_poems(paths, options)?;
+    let poems = if paths == [Path::new("-")] {
+        poems_of_text(&standard_input()?, options)
+    } else {
+        read_poems(paths, options)?
+    };
     if poems.is_empty() {
         return Err(CommandFailure::Usage(
             "there is no poem in the text".to_owned(),

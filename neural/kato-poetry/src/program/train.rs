@@ -46,7 +46,7 @@ pub(crate) fn resume(
 ) -> Result<Ended, CommandFailure> {
     let mut run = Run::open(&arguments.run)?;
     if let Some(epochs) = arguments.epochs {
-        run.set_epochs(epochs);
+        run.set_epochs(epochs)?;
     }
     go(run, stop, arguments.output.json)
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use kato_neural::run::{RunFolder, RunSettings, read_json};
+use kato_neural::run::{RunFolder, read_json};
 
 use super::Run;
 use crate::corpus::split_of;
@@ -42,7 +42,7 @@ impl Run {
     /// When there is no run, or a file is damaged.
     pub fn test_poems(folder: &Path) -> Result<Vec<Poem>, PoetryError> {
         let poems = Self::poems(folder)?;
-        let settings = Settings::read(&folder.join(RunFolder::SETTINGS))?;
+        let settings = Settings::of_run(folder)?;
         let split = split_of(&poems, &settings.corpus());
         let part = if split.test.is_empty() {
             split.validation

@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use kato_neural::burn::tensor::Device;
-use kato_neural::run::{RunFolder, RunSettings, read_json};
+use kato_neural::run::{RunFolder, read_json};
 use kato_neural::train::TrainerOptions;
 use kato_neural::{AdamOptions, Decay};
 
-use super::check_mark;
 use super::folder::POEMS;
 use crate::artifacts::read_words;
 use crate::corpus::Corpus;
@@ -19,8 +18,7 @@ use crate::training::Reconstruction;
 
 /// Reads settings and corpus of the run in a folder.
 pub(super) fn corpus_of(folder: &Path) -> Result<(Settings, Corpus), PoetryError> {
-    check_mark(folder)?;
-    let settings = Settings::read(&folder.join(RunFolder::SETTINGS))?;
+    let settings = Settings::of_run(folder)?;
     let poems: Vec<Poem> = read_json(&folder.join(POEMS))?;
     let (vocabulary, vectors) = read_words(&folder.join(RunFolder::PREPARED))?;
     let report = read_json(&folder.join(RunFolder::PREPARED).join("report.json"))?;

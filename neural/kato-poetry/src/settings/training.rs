@@ -38,6 +38,10 @@ pub enum Writing {
 
 /// Threads that make batches at most: more have no batch to make.
 const MAX_WORKERS: usize = 64;
+/// Batches that each of them keeps ready at most: room for all of them is made at once.
+const MAX_PREFETCH: usize = 1024;
+/// Epochs at most: their steps can be counted, and nobody lives to see more.
+const MAX_EPOCHS: u64 = 1_000_000_000;
 
 /// How the model is trained. Positions of schedules are epochs: 0.5 is the middle of the first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -141,16 +145,26 @@ impl PoetryTrainingOptions {
     /// When one of them is out of its range.
     pub fn check(&self) -> Result<(), PoetryError> {
         let at_least_one = [
-            ("training.epochs", self.epochs),
             ("training.batch", self.batch as u64),
             ("training.max_tokens", self.max_tokens as u64),
             ("training.max_chunks", self.max_chunks as u64),
             ("training.accumulate", self.accumulate as u64),
-            ("training.prefetch", self.prefetch as u64),
         ];
         for (name, value) in at_least_one {
             check_setting(value > 0, name, &value, "at least 1")?;
         }
+        check_setting(
+            (1..=MAX_EPOCHS).contains(&self.epochs),
+            "training.epochs",
+            &self.epochs,
+            "from 1 to 1,000,000,000",
+        )?;
+        check_setting(
+            (1..=MAX_PREFETCH).contains(&self.prefetch),
+            "training.prefetch",
+            &self.prefetch,
+            "from 1 to 1,024",
+        )?;
         let not_negative = [
             ("training.weight_decay", self.weight_decay),
             ("training.min_delta", self.min_delta),

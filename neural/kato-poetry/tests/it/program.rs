@@ -104,6 +104,11 @@ fn a_run_is_trained_asked_and_compared() -> Done {
     // More epochs go on where it ended.
     let outcome = json(&run(&["resume", place, "--epochs", "3", "--json"])?)?;
     assert_eq!(outcome["n_epochs"], 3);
+    // The run keeps how many.
+    let outcome = json(&run(&["resume", place, "--json"])?)?;
+    assert_eq!(outcome["n_epochs"], 3);
+    let kept = std::fs::read_to_string(at.join("settings.toml"))?;
+    assert!(kept.contains("epochs = 3"), "{kept}");
     Ok(())
 }
 
@@ -117,12 +122,32 @@ fn exit_codes_say_what_to_do() -> Done {
     assert_eq!(code(&["train"])?, Some(2));
     assert_eq!(code(&["resume", place])?, Some(2), "there is no run");
     assert_eq!(code(&["train", "/nowhere.json", "--out", place])?, Some(1));
+    let poems = folder.path().join("poems.json");
+    std::fs::write(&poems, r#"[{"text": "the sea, the sea, it is wide"}]"#)?;
+    let poems = poems.to_str().ok_or("a path of text")?;
+    let twice = code(&["train", poems, poems, "--out", place])?;
+    assert_eq!(twice, Some(2), "poems would be learned from and judged");
+    let seed = ["--seed", "18446744073709551615"];
+    let seeded = [&["train", poems, "--out", place][..], &seed].concat();
+    assert_eq!(code(&seeded)?, Some(2), "no file of settings holds it");
     assert!(train(&at).output()?.status.success());
     assert_eq!(
         train(&at).output()?.status.code(),
         Some(6),
         "there is a run"
     );
+    let names = folder.path().join("codes.json");
+    let names = names.to_str().ok_or("a path of text")?;
+    let encode = ["encode", place, "--out", names];
+    assert_eq!(code(&encode)?, Some(2), "names would replace the vectors");
+    for steps in ["1", "100000000000"] {
+        assert_eq!(code(&["walk", place, "a", "b", "--steps", steps])?, Some(2));
+    }
+    let codes = folder.path().join("codes.npy");
+    let codes = codes.to_str().ok_or("a path of text")?;
+    let encode = ["encode", place, "--text", "-", "--out", codes];
+    let encode = program().args(encode).stdin(Stdio::null()).output()?;
+    assert_eq!(encode.status.code(), Some(2));
     Ok(())
 }
 

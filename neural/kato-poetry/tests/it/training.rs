@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use kato_neural::run::RunSettings;
 use kato_poetry::run::{RunEnding, measure};
 use kato_poetry::{Corpus, Run, Trained};
 
@@ -34,6 +35,69 @@ fn a_run_that_was_stopped_anywhere_goes_on_bit_for_bit() -> Done {
         );
         assert_eq!(timeless(&history), timeless(&other_history));
     }
+    Ok(())
+}
+
+#[test]
+fn epochs_that_a_run_gets_later_last_as_long_as_it() -> Done {
+    let folder = tempfile::tempdir()?;
+    let mut settings = settings("")?;
+    let (parted, whole) = (folder.path().join("parted"), folder.path().join("whole"));
+    train(&mut begin(&parted, &settings)?, u64::MAX)?;
+    let mut run = Run::open(&parted)?;
+    run.set_epochs(5)?;
+    assert_eq!(train(&mut run, 1)?.ending, RunEnding::Interrupted);
+    drop(run);
+    let outcome = train(&mut Run::open(&parted)?, u64::MAX)?;
+    assert_eq!(outcome.ending, RunEnding::Complete);
+    assert_eq!(outcome.n_epochs, 5);
+
+    settings.training.epochs = 5;
+    train(&mut begin(&whole, &settings)?, u64::MAX)?;
+    let ((bytes, history), (other_bytes, other_history)) = (state(&parted)?, state(&whole)?);
+    assert!(bytes == other_bytes, "other weights");
+    assert_eq!(timeless(&history), timeless(&other_history));
+
+    // None at all, fewer than are done, and more than can be counted.
+    let mut run = Run::open(&parted)?;
+    for epochs in [0, 4, u64::MAX] {
+        let error = run.set_epochs(epochs).unwrap_err().to_string();
+        assert!(error.contains("`training.epochs`"), "{error}");
+    }
+    assert_eq!(run.settings(), &settings);
+    Ok(())
+}
+
+#[test]
+fn settings_that_have_become_impossible_are_named() -> Done {
+    let folder = tempfile::tempdir()?;
+    let at = folder.path().join("run");
+    let mut settings = one_epoch()?;
+    train(&mut begin(&at, &settings)?, u64::MAX)?;
+    settings.training.accumulate = 0;
+    settings.write(&at.join("settings.toml"))?;
+    let errors = [
+        Run::open(&at).map(drop).unwrap_err(),
+        Trained::load(&at).map(drop).unwrap_err(),
+    ];
+    for error in errors {
+        let error = error.to_string();
+        assert!(error.contains("`training.accumulate` is 0"), "{error}");
+    }
+    Ok(())
+}
+
+#[test]
+fn steps_of_more_batches_than_there_are_take_all_of_them() -> Done {
+    let folder = tempfile::tempdir()?;
+    let mut settings = one_epoch()?;
+    settings.training.batch_norm_by_part = true;
+    settings.training.accumulate = 1 << 40;
+    let outcome = train(&mut begin(&folder.path().join("run"), &settings)?, u64::MAX)?;
+    assert_eq!(outcome.n_steps, 1);
+    settings.training.prefetch = usize::MAX;
+    let error = settings.check().unwrap_err().to_string();
+    assert!(error.contains("`training.prefetch`"), "{error}");
     Ok(())
 }
 

@@ -99,7 +99,8 @@ pub(crate) struct TrainArguments {
     #[arg(long, value_name = "FORMAT")]
     pub(crate) precision: Option<String>,
     /// Seed of weights, order and draws
-    #[arg(long, value_name = "N")]
+    // A file of settings holds no larger one, and another would be another training.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub(crate) seed: Option<u64>,
     /// Measures three steps, prints what the run will take, and writes nothing
     #[arg(long)]
