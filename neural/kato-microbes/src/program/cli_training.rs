@@ -65,7 +65,7 @@ pub(crate) struct RunArguments {
     /// Seed of the samples' draw, of weights, order and masks
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Measures three steps, prints what the run will take, and writes nothing but the cache
+    /// Measures three batches, prints what the run will take, and writes nothing but the cache
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Searches for the largest batch that fits into the memory with room left, and writes nothing but the cache

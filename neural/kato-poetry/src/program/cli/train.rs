@@ -101,7 +101,7 @@ pub(crate) struct TrainArguments {
     /// Seed of weights, order and draws
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Measures three steps, prints what the run will take, and writes nothing
+    /// Measures three batches, prints what the run will take, and writes nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Tries learning rates on the first steps, prints where the loss falls, and writes nothing
