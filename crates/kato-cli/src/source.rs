@@ -61,8 +61,8 @@ pub(crate) struct SourceArgs {
     /// Memory that a decompressor may hold: `zstd --long=31` needs 2GiB.
     #[arg(long, value_name = "SIZE", default_value = "128MiB")]
     max_window: ByteSize,
-    /// Allow sources without a document. Default: they are an error, in a shuffled order only if all are
-    /// so; `kato datasets info` and `stats` take them.
+    /// Allow sources without a document. Default: they are an error; `kato datasets info` and `stats` take
+    /// them.
     #[arg(long)]
     allow_empty: bool,
     /// What is one document in a plain text file.
@@ -91,7 +91,8 @@ pub(crate) struct SourceArgs {
     /// Pass over this many rows at the beginning.
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip: u64,
-    /// End after this many rows beyond those of --skip, whether or not they become documents.
+    /// End after this many rows, whether or not they become documents; those that are passed over at the
+    /// beginning do not count.
     #[arg(long, value_name = "N")]
     max_rows: Option<u64>,
     /// Decides from which source of a mixture each record comes.

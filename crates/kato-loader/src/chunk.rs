@@ -116,12 +116,22 @@ impl Chunk {
 
     /// Creates the only chunk of a part that cannot be opened.
     pub(crate) fn broken(fault: Fault) -> Self {
+        Self::of_one(Outcome::Broken(Some(fault)))
+    }
+
+    /// Creates the chunk of a single bad record.
+    pub(crate) fn bad(fault: Fault) -> Self {
+        Self::of_one(Outcome::Bad(Some(fault)))
+    }
+
+    /// Creates the only chunk of a part with one entry and no text.
+    fn of_one(outcome: Outcome) -> Self {
         let entry = Entry {
             text_end: 0,
             id_end: 0,
             begin: 0,
             mark: Mark::default(),
-            outcome: Outcome::Broken(Some(fault)),
+            outcome,
         };
         Self {
             text: String::new(),
@@ -137,6 +147,12 @@ impl Chunk {
     pub(crate) fn is_whole(&self) -> bool {
         let last = self.entries.last();
         self.is_last && !last.is_some_and(|last| matches!(last.outcome, Outcome::Broken(_)))
+    }
+
+    /// Returns whether it shows that there is some text; what is bad is there, too.
+    pub(crate) fn has_text(&self) -> bool {
+        let is_record = |entry: &Entry| matches!(entry.outcome, Outcome::Record);
+        !self.text.trim_start().is_empty() || !self.entries.iter().all(is_record)
     }
 
     /// Returns its memory, in bytes, but for what an allocator adds.

@@ -171,8 +171,10 @@ impl Record {
         })?;
         // A short session may end before there was any progress to see.
         has_begun |= report.session_documents > 0;
-        // A session that finds the end of the corpus learns nothing, and yet completes the run.
-        if has_begun || self.recorded != Some(RunState::Complete) {
+        // A session that finds the end of the corpus learns nothing, and yet completes the run; one that is
+        // stopped before the first document of what is added leaves a run that was complete with more to learn.
+        let is_as_recorded = report.complete && self.recorded == Some(RunState::Complete);
+        if has_begun || !is_as_recorded {
             self.manifest.finish(&report);
             self.renew(&mut on_event);
         }

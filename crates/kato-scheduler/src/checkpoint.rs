@@ -193,7 +193,7 @@ pub fn loader_behind(
         return refused("nothing was trained into it yet");
     };
     if !was.complete {
-        return refused("its own corpus was not read to its end");
+        return refused("its corpus, with what was added to it before, was not read to its end");
     }
     if was.corpus.is_shuffled() || was.corpus.is_mixture() || was.corpus.is_shard() {
         return refused("its corpus is shuffled, mixed or a shard, and has no end to go on from");

@@ -186,7 +186,7 @@ impl TrainError {
                 "mend the document and begin anew: it is another corpus then",
             ],
             Self::Retired(_) => &[
-                "take it back with `Node::unretire` and resume",
+                "take it back with `Node::unretire` and go on",
                 "skip and list such documents with `OnFailure::Skip`",
             ],
             Self::TooManyFailures { .. } => &[
@@ -248,6 +248,20 @@ impl TrainError {
             Self::Refused { .. } | Self::TooManyFailures { .. } => ErrorKind::Malformed,
             Self::WorkerDied { .. } => ErrorKind::Other,
         }
+    }
+
+    /// Returns whether it is what the corpus holds that cannot be read or learned, and not what surrounds the
+    /// run, which may be mended and the run resumed.
+    pub(crate) const fn is_of_corpus(&self) -> bool {
+        matches!(
+            self,
+            Self::Load(_)
+                | Self::Learn { .. }
+                | Self::Refused { .. }
+                | Self::Retired(_)
+                | Self::WorkerDied { .. }
+                | Self::TooManyFailures { .. }
+        )
     }
 
     /// Returns whether a backend gave up waiting because the run was stopped.

@@ -36,7 +36,8 @@ use crate::{Checkpoint, TrainError, TrainingOptions};
 /// # Errors
 ///
 /// A [`TrainError`]. What was committed before is safe; build the loader at the checkpoint's cursor
-/// and call again.
+/// and call again. Where what is [added](crate::loader_behind) to a corpus cannot be read or learned and
+/// nothing of it was learned yet, the store is as it was, ready for the same addition or another.
 ///
 /// ```
 /// use kato_learner::HierarchicalConceptLearner;
@@ -63,13 +64,16 @@ pub fn train_parallel(
     options: &TrainingOptions,
     on_event: impl FnMut(TrainingEvent),
 ) -> Result<TrainingReport, TrainError> {
-    train_parallel_with(
-        loader,
-        learner,
-        &StoreBackend::new(store),
-        options,
-        on_event,
-    )
+    let before = store.checkpoint();
+    let backend = StoreBackend::new(store);
+    let trained = train_parallel_with(loader, learner, &backend, options, on_event);
+    if let Err(error) = &trained
+        && error.is_of_corpus()
+    {
+        // Its error is not the one to tell, and a run that stays extended can be resumed.
+        drop(take_back_addition(store, before));
+    }
+    trained
 }
 
 /// Trains any [`Backend`] as [`train_parallel`] trains a store: nodes behind a network, for
@@ -89,6 +93,25 @@ pub fn train_parallel_with<B: Backend>(
     let lesson = NodeLesson { learner, backend };
     run_session(loader, &lesson, backend, options, on_event)
 }
+/// Commits the checkpoint again that a run had before more was added to its corpus, if nothing of that was
+/// learned: otherwise only what could not be learned could be gone on with.
+fn take_back_addition(
+    store: &dyn PatternStore,
+    before: serde_json::Value,
+) -> Result<(), TrainError> {
+    let was = Checkpoint::from_json(&before)?;
+    let is = Checkpoint::from_json(&store.checkpoint())?;
+    if let Some((was, is)) = was.zip(is)
+        && was.complete
+        && !is.complete
+        && is.cursor == was.cursor
+    {
+        let committed = store.commit(Vec::new(), before);
+        committed.map_err(TrainError::Store)?;
+    }
+    Ok(())
+}
+
 /// Runs a session on whatever is made of the documents.
 pub(crate) fn run_session<B: Backend>(
     loader: &mut StreamingDatasetLoader,

@@ -31,10 +31,10 @@ pub enum DataLoss {
     },
     /// The journal ends before the last write that was acknowledged.
     #[error(
-        "the journal {} ends too early: it lacks {}, and opening it cut off {} of an unfinished write{}",
+        "the journal {} ends too early: it lacks {}{}{}",
         path.display(),
         counted(*writes, "acknowledged write"),
-        counted(*bytes, "byte"),
+        unfinished(*bytes, *is_cut_off),
         match were_flushed {
             true => "; some had been on the disk",
             false => "; all had been handed to the operating system and not to the disk, as `Durability` tells",
@@ -45,6 +45,8 @@ pub enum DataLoss {
         path: PathBuf,
         /// Bytes at its end that were no whole write.
         bytes: u64,
+        /// Whether it was opened and they were cut off; where opening was refused, they are still there.
+        is_cut_off: bool,
         /// Writes that were acknowledged and are not there, at least.
         writes: u64,
         /// Whether some of them had been flushed to the disk.
@@ -118,10 +120,15 @@ impl DataLoss {
     pub fn summary(&self) -> String {
         match self {
             Self::Journal { .. } => "A part of the journal was gone or damaged".to_owned(),
-            Self::Tail { writes, bytes, .. } => format!(
-                "The journal ended too early: it lacks {}, and opening it cut off {} of an unfinished write",
+            Self::Tail {
+                writes,
+                bytes,
+                is_cut_off,
+                ..
+            } => format!(
+                "The journal ended too early: it lacks {}{}",
                 counted(*writes, "acknowledged write"),
-                counted(*bytes, "byte")
+                unfinished(*bytes, *is_cut_off)
             ),
             Self::Unwitnessed { .. } => {
                 "Nothing tells whether the journal is the one that was there before".to_owned()
@@ -143,6 +150,21 @@ impl DataLoss {
             Self::KnowledgeBase { path, .. } | Self::Lessons { path, .. } => Some(path),
             _ => None,
         }
+    }
+}
+
+/// Says what became of the bytes at the end of a journal that are no whole write; nothing where there are none.
+fn unfinished(bytes: u64, is_cut_off: bool) -> String {
+    match (bytes, is_cut_off) {
+        (0, _) => String::new(),
+        (bytes, true) => format!(
+            ", and opening it cut off {} of an unfinished write",
+            counted(bytes, "byte")
+        ),
+        (bytes, false) => format!(
+            ", and ends with {} of an unfinished write",
+            counted(bytes, "byte")
+        ),
     }
 }
 

@@ -58,7 +58,7 @@ impl<'h> Generator<'h> {
             Strategy::Greedy | Strategy::Beam { .. } => 0,
         };
         Ok(Self {
-            search: Search::new(hierarchy, options.rank, options.candidates),
+            search: Search::new(hierarchy, &options),
             prompt_tokens: chunked.tokens().cloned().collect(),
             walk: Walk::new(hierarchy, &chunked, options.substitutes)?,
             options,

@@ -5,7 +5,7 @@ use kato_prediction::config::RankMetric;
 use crate::HierarchyError;
 use crate::error::check_option;
 
-/// Widest beam, and largest number of candidates.
+/// Widest beam, and largest number of candidates and of continuations to draw from.
 const MAX_BREADTH: usize = 1000;
 
 /// The way in which one of several continuations is chosen.
@@ -17,12 +17,14 @@ pub enum Strategy {
     Greedy,
     /// One of the `n` best, each as likely as the others.
     TopN {
-        /// Number of continuations to draw from; at least 1.
+        /// Number of continuations to draw from; 1 to 1000. Each level compares and predicts as many at
+        /// least.
         n: usize,
         /// Seed of the draws.
         seed: u64,
     },
-    /// Any, with probability exp(score / temperature) / Σ exp(score / temperature).
+    /// Any of those that are [compared](GenerationOptions::candidates), with probability exp(score / temperature) / Σ
+    /// exp(score / temperature).
     Sample {
         /// Above 0; the lower, the more often the best.
         temperature: f64,
@@ -55,7 +57,7 @@ pub struct GenerationOptions {
     /// [fit](crate::generation::Fit) best.
     pub level: Option<usize>,
     /// Number of continuations that each level compares and passes to the level above; 1 to 1000.
-    /// Default 10.
+    /// Default 10; [`TopN`](Strategy::TopN) of more takes as many.
     pub candidates: usize,
     /// Whether to continue where nothing that was learned goes on, from patterns that hold the last
     /// tokens somewhere. Default `false`.
@@ -156,7 +158,7 @@ impl GenerationOptions {
         check_option("stop text", &"\"\"", is_stop, "not empty")?;
         match self.strategy {
             Strategy::Greedy => Ok(()),
-            Strategy::TopN { n, .. } => check_option("n", &n, n > 0, "at least 1"),
+            Strategy::TopN { n, .. } => check_option("n", &n, is_broad(n), "1 to 1000"),
             Strategy::Sample { temperature, .. } => check_option(
                 "temperature",
                 &temperature,

@@ -3,9 +3,11 @@
 use std::collections::HashSet;
 
 use kato_model::{Event, PatternName};
+use kato_prediction::Prediction;
 use kato_prediction::config::RankMetric;
 
 use super::candidate::{Candidate, Piece, align, begins_with, piece};
+use super::options::{GenerationOptions, Strategy};
 use super::span::{Fit, PatternLink};
 use crate::hierarchy::name_event;
 use crate::level_state::LevelState;
@@ -25,16 +27,23 @@ pub(super) struct Search<'h> {
     pub(super) unraveller: Unraveller<'h>,
     rank: RankMetric,
     breadth: usize,
+    /// Predictions that a level gives, if it has them, whatever its configuration says.
+    predictions: usize,
 }
 
 impl<'h> Search<'h> {
-    /// Creates a search that keeps up to `breadth` candidates of each level.
-    pub(super) fn new(hierarchy: &'h Hierarchy, rank: RankMetric, breadth: usize) -> Self {
+    /// Creates a search for candidates by the options: no fewer than are drawn from.
+    pub(super) fn new(hierarchy: &'h Hierarchy, options: &GenerationOptions) -> Self {
+        let drawn = match options.strategy {
+            Strategy::TopN { n, .. } => n,
+            _ => 0,
+        };
         Self {
             hierarchy,
             unraveller: hierarchy.unraveller(),
-            rank,
-            breadth,
+            rank: options.rank,
+            breadth: options.candidates.max(drawn),
+            predictions: drawn,
         }
     }
 
@@ -93,6 +102,23 @@ impl<'h> Search<'h> {
         Ok(all)
     }
 
+    /// Returns what a level predicts from a state.
+    fn predictions(
+        &self,
+        level: usize,
+        state: &[Event],
+    ) -> Result<Vec<Prediction>, HierarchyError> {
+        let most = self.predictions as u64;
+        let config = self.hierarchy.config(level);
+        let narrow = config.filter(|config| config.max_predictions < most);
+        let Some(mut wide) = narrow.cloned() else {
+            return Ok(self.hierarchy.predict(level, state)?.predictions);
+        };
+        wide.max_predictions = most;
+        let node = &self.hierarchy.nodes()[level];
+        Ok(node.predict(state, &wide)?.predictions)
+    }
+
     /// Returns what a level predicts from a state, if it fits at least this well.
     fn predicted(
         &self,
@@ -100,7 +126,7 @@ impl<'h> Search<'h> {
         state: &[Event],
         least: Fit,
     ) -> Result<Vec<Candidate>, HierarchyError> {
-        let predictions = self.hierarchy.predict(level, state)?.predictions;
+        let predictions = self.predictions(level, state)?;
         let candidate = |prediction| {
             let aligned = align(&prediction, state);
             (aligned.fit >= least).then(|| Candidate::new(level, prediction, aligned, self.rank))
@@ -116,10 +142,7 @@ impl<'h> Search<'h> {
         level: usize,
     ) -> Result<Vec<Candidate>, HierarchyError> {
         let mut found = Vec::new();
-        let predictions = self
-            .hierarchy
-            .predict(level, &level_state.open[level])?
-            .predictions;
+        let predictions = self.predictions(level, &level_state.open[level])?;
         for prediction in predictions {
             let mut aligned = align(&prediction, &level_state.open[level]);
             let Some(next) = prediction.sequence.get(aligned.next) else {

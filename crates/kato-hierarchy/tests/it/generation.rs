@@ -303,6 +303,20 @@ fn sampling_finds_every_continuation_and_little_heat_the_best() {
 }
 
 #[test]
+fn as_many_continuations_are_drawn_from_as_are_asked_for() {
+    // More than are compared by default, and more than a level predicts by default.
+    let documents: Vec<String> = (0..150).map(|n| format!("a b c w{n}")).collect();
+    let documents: Vec<&str> = documents.iter().map(String::as_str).collect();
+    let hierarchy = trained(&[4], &documents);
+    for n in [3, 20, 140] {
+        let options = GenerationOptions::default().with_strategy(Strategy::TopN { n, seed: 1 });
+        let generation = hierarchy.generate("a b c", &options).unwrap();
+        let spans: Vec<usize> = generation.spans.iter().map(|span| span.n_choices).collect();
+        assert_eq!(spans, [n.max(10)]);
+    }
+}
+
+#[test]
 fn options_that_mean_nothing_are_refused_by_name() {
     let hierarchy = letters();
     let base = GenerationOptions::default;
@@ -316,7 +330,11 @@ fn options_that_mean_nothing_are_refused_by_name() {
         ),
         (
             base().with_strategy(Strategy::TopN { n: 0, seed: 1 }),
-            "0 is no `n`: it must be at least 1",
+            "0 is no `n`: it must be 1 to 1000",
+        ),
+        (
+            base().with_strategy(Strategy::TopN { n: 1001, seed: 1 }),
+            "1001 is no `n`: it must be 1 to 1000",
         ),
         (
             base().with_strategy(Strategy::Beam { width: 0 }),

@@ -41,8 +41,8 @@ impl StreamingDatasetLoaderBuilder {
 
     /// Allows inputs in which no text is found, and a corpus without a document. By default both are
     /// errors: an answer of a server that is empty, or a pipe that was broken off, is no corpus. In
-    /// shuffled order, and in a shard, an input without text is passed over while others have some; a
-    /// corpus of which options leave out all is no error.
+    /// a shard an input without text is passed over while others have some, and in shuffled order one that
+    /// is read in several blocks, all blank; a corpus of which options leave out all is no error.
     #[must_use]
     pub fn allow_empty(mut self) -> Self {
         self.selection.allows_empty = true;

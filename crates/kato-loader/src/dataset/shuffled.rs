@@ -48,12 +48,15 @@ pub(super) struct Shuffled {
 struct Block {
     file: usize,
     extent: Extent,
+    /// Whether it is all of an input.
+    is_input: bool,
 }
 
 /// A block that is being decoded.
 pub(super) struct OpenBlock {
     pub(super) file: usize,
     pub(super) extent: Extent,
+    pub(super) is_input: bool,
     pub(super) records: ChunkStream,
 }
 
@@ -72,7 +75,9 @@ impl Shuffled {
                 reason: "a stream is read from its beginning to its end; store it in a file to shuffle it",
             });
         }
-        let mut blocks = Vec::new();
+        let mut blocks: Vec<Block> = Vec::new();
+        // Where the blocks of the current input begin.
+        let mut input_at = 0;
         for (file, parts) in cut_all(corpus).into_iter().enumerate() {
             let input = &corpus.files[file];
             let parts = match parts {
@@ -88,7 +93,25 @@ impl Shuffled {
                 // A damaged file is one block, which is reported as bad when it is read.
                 Err(_) => vec![Extent::whole(input.size.unwrap_or(0))],
             };
-            blocks.extend(parts.into_iter().map(|extent| Block { file, extent }));
+            blocks.extend(parts.into_iter().map(|extent| Block {
+                file,
+                extent,
+                is_input: false,
+            }));
+            if corpus.is_last_of_input(file) {
+                if blocks.len() == input_at {
+                    // Nothing is in it, which is found out when it is read.
+                    blocks.push(Block {
+                        file,
+                        extent: Extent::whole(0),
+                        is_input: false,
+                    });
+                }
+                if let [block] = &mut blocks[input_at..] {
+                    block.is_input = true;
+                }
+                input_at = blocks.len();
+            }
         }
         // Each shard takes every n-th window, so there are to be as many windows at least.
         let text_bytes = blocks.iter().map(|block| block.extent.text_bytes);
@@ -347,6 +370,7 @@ impl Block {
         OpenBlock {
             file: self.file,
             extent: self.extent,
+            is_input: self.is_input,
             records,
         }
     }

@@ -6,7 +6,7 @@ use super::shuffled::OpenBlock;
 use super::{Corpus, Draw, RecordLocation};
 use crate::bad_record::{BadReason, Fault, SkippedExtent};
 use crate::chunk::{Chunk, Entry, Outcome};
-use crate::cursor::RecordKey;
+use crate::cursor::{Mark, RecordKey};
 use crate::document::Place;
 use crate::permutation::hash;
 use crate::records::Sink;
@@ -34,6 +34,8 @@ struct FetchedChunk {
     chunk: Chunk,
     /// Index of the first record behind a bad one of the same block.
     lost_from: usize,
+    /// Whether it stands for an input in which there is no text.
+    is_nothing: bool,
 }
 
 /// Where the record of a rank is found.
@@ -76,9 +78,11 @@ impl Window {
         // Files have keys of their own: places repeat from file to file.
         let key = hash([key, file as u64]);
         let mut has_fault = false;
+        let mut has_text = false;
         let mut end = None;
         while let Some(mut chunk) = block.records.next() {
             end = chunk.is_whole().then_some(chunk.mark);
+            has_text |= chunk.has_text();
             // A fault in an earlier chunk of the block leaves nothing of this one under `SkipFile`.
             let mut lost_from = match has_fault {
                 true => 0,
@@ -106,11 +110,33 @@ impl Window {
                 file,
                 chunk,
                 lost_from,
+                is_nothing: false,
             });
         }
-        if let Some(fault) = end.and_then(|end| corpus.check_end(file, block.extent, end)) {
+        let fault = end.and_then(|end| corpus.check_end(file, block.extent, end));
+        if let Some(fault) = fault {
             self.unreachable.push_back((file, limit_to_block(fault)));
+        } else if block.is_input && !has_text && corpus.selection.shard.is_none() {
+            // A shard may have none of an input.
+            self.push_nothing(file, key);
         }
+    }
+
+    /// Takes in that an input has no text. It has a rank, also where that is allowed: it is told once, however
+    /// often reading is interrupted, and positions are the same whether or not it is.
+    fn push_nothing(&mut self, file: usize, key: u64) {
+        self.order.push(RankedRecord {
+            // No record ends there.
+            rank: RecordKey::new(file, Mark::default()).rank(key),
+            chunk: number(self.chunks.len()),
+            entry: 0,
+        });
+        self.chunks.push(FetchedChunk {
+            file,
+            chunk: Chunk::bad(Fault::for_file(BadReason::NoText)),
+            lost_from: usize::MAX,
+            is_nothing: true,
+        });
     }
 
     /// Moves behind the record with the rank `after`, or fails where there is none.
@@ -147,11 +173,12 @@ impl Window {
             let ranked = self.order.get(self.at)?;
             let fetched = &mut self.chunks[ranked.chunk as usize];
             let at = ranked.entry as usize;
-            if !skips_blocks || at < fetched.lost_from {
+            let is_allowed = fetched.is_nothing && corpus.selection.allows_empty;
+            if !is_allowed && (!skips_blocks || at < fetched.lost_from) {
                 break (ranked, fetched, at);
             }
-            // Not counted and not drawn: the entry of the bad record before it says that the rest
-            // of the block is lost. The next record that is accepted moves the position over it.
+            // Not counted and not drawn: it is allowed, or the entry of the bad record before it says that
+            // the rest of the block is lost. The next record that is accepted moves the position over it.
             self.at += 1;
         };
         let (file, chunk) = (fetched.file, &mut fetched.chunk);
@@ -174,7 +201,7 @@ impl Window {
             if !is_numbered {
                 (fault.record, fault.line) = (None, None);
             }
-            if skips_blocks {
+            if skips_blocks && !fetched.is_nothing {
                 fault.lost = SkippedExtent::RestOfBlock;
             }
             return Some((Some(ranked.rank), Draw::Bad { file, fault }));

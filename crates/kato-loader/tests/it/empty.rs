@@ -29,21 +29,68 @@ fn an_input_without_a_record_is_an_error_wherever_it_stands() {
         folder.write("nothing", ""),
     ];
     let full = folder.write("full.txt", "words");
-    for empty in &empties {
-        for order in [[&full, empty], [empty, &full]] {
-            let open = || strict().with_inputs(order).with_text_unit(TextUnit::Line);
-            assert!(end(open()).contains("no text is in it"), "{empty:?}");
-            assert_eq!(texts(open().allow_empty()), ["words"]);
-            let skipped = open().on_bad_record(OnBadRecord::Skip);
-            assert_eq!(texts(skipped), ["words"]);
+    for order in [Order::Sequential, Order::shuffled(1)] {
+        for empty in &empties {
+            for inputs in [[&full, empty], [empty, &full]] {
+                let open = || {
+                    let open = strict().with_inputs(inputs).with_order(order);
+                    open.with_text_unit(TextUnit::Line)
+                };
+                assert!(
+                    end(open()).contains("no text is in it"),
+                    "{empty:?} {order:?}"
+                );
+                assert_eq!(texts(open().allow_empty()), ["words"]);
+                for policy in [OnBadRecord::Skip, OnBadRecord::SkipFile] {
+                    let mut skipping = open().on_bad_record(policy).build().unwrap();
+                    let texts: Vec<_> = skipping.by_ref().map(|it| it.unwrap().text).collect();
+                    assert_eq!(
+                        (&texts[..], skipping.counts().bad),
+                        (&["words".into()][..], 1)
+                    );
+                }
+            }
         }
-        let stream = strict().with_reader("-", std::io::empty());
-        assert!(end(stream).contains("no text is in it"));
+        // In a folder it is one of many.
+        let of_folder = strict().with_input(folder.path()).with_order(order);
+        assert!(end(of_folder).is_empty());
     }
-    // In a folder it is one of many.
-    assert!(end(strict().with_input(folder.path())).is_empty());
+    let stream = strict().with_reader("-", std::io::empty());
+    assert!(end(stream).contains("no text is in it"));
     std::fs::remove_file(full).unwrap();
     assert!(end(strict().with_input(folder.path())).contains("no text is in it"));
+}
+
+#[test]
+fn a_shuffled_input_without_a_record_is_told_once_however_often_reading_is_interrupted() {
+    let folder = Folder::new();
+    let lines: String = (0..9).map(|line| format!("line {line}\n")).collect();
+    let (full, empty) = (folder.write("a.txt", lines), folder.write("b.txt", ""));
+    let open = |seed| {
+        let open = strict().with_inputs([&full, &empty]);
+        let open = open.with_text_unit(TextUnit::Line);
+        let open = open.with_order(Order::shuffled(seed));
+        open.on_bad_record(OnBadRecord::Skip)
+    };
+    for seed in 0..9 {
+        let whole = texts(open(seed));
+        let mut cursor = None;
+        let mut found = Vec::new();
+        loop {
+            let mut builder = open(seed);
+            if let Some(cursor) = cursor.take() {
+                builder = builder.with_cursor(cursor);
+            }
+            let mut loader = builder.build().unwrap();
+            let Some(document) = loader.next() else {
+                assert_eq!(loader.counts().bad, 1);
+                break;
+            };
+            found.push(document.unwrap().text);
+            cursor = Some(loader.cursor());
+        }
+        assert_eq!(found, whole);
+    }
 }
 
 #[test]

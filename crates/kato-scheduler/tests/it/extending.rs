@@ -2,12 +2,13 @@
 //! beginning.
 
 use kato_loader::{Order, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
+use kato_model::PatternName;
 use kato_scheduler::{TrainError, loader_behind, train_parallel};
-use kato_store::PatternStore;
+use kato_store::{PatternStore, Tombstones};
 use serde_json::Value;
 
 use crate::support::{
-    Corpus, LEARNER, Oracle, Outcome, Settings, go_on, memory_store, plain_records,
+    Corpus, LEARNER, Oracle, Outcome, Record, Settings, go_on, memory_store, plain_records,
 };
 
 fn open(corpus: &Corpus, files: &[&str]) -> StreamingDatasetLoaderBuilder {
@@ -36,6 +37,50 @@ fn files_that_are_added_are_learned_behind_the_others() {
     let added = open(&corpus, &["three.jsonl"]);
     let mut loader = loader_behind(added, &store.checkpoint()).unwrap();
     let report = train_parallel(&mut loader, &LEARNER, &store, &options, |_| {}).unwrap();
+    let all = open(&corpus, &["one.jsonl", "two.jsonl", "three.jsonl"]);
+    let oracle = Oracle::of(&LEARNER, all);
+    assert_eq!(Outcome::from(&report), oracle.outcome);
+    oracle.assert_learned(&store);
+}
+
+#[test]
+fn what_cannot_be_added_leaves_the_run_as_it_was() {
+    let records = plain_records(45);
+    let corpus = Corpus::new(&records[..30]);
+    corpus.write("bad.jsonl", &[Record::Broken]);
+    corpus.write("retired.jsonl", &records[30..31]);
+    corpus.write("three.jsonl", &records[30..]);
+    let store = memory_store(&LEARNER);
+    let options = Settings::EAGER.options();
+    go_on(corpus.strict(), &LEARNER, &store, &options, |_| {}).unwrap();
+    let held = Oracle::of(&LEARNER, open(&corpus, &["retired.jsonl"]));
+    let names = held.store.scan_frequencies(0).unwrap();
+    let mut names = names.map(|item| item.unwrap().0);
+    let is_new = |name: &PatternName| store.pattern(0, name).unwrap().is_none();
+    let pattern = names.find(is_new).unwrap();
+    let bury = |tombstones: Tombstones| {
+        let mut all = vec![Tombstones::default(); LEARNER.nodes().len()];
+        let nothing = vec![Vec::new(); all.len()];
+        all[0] = tombstones;
+        store.bury(all, &nothing, store.checkpoint()).unwrap();
+    };
+    let add = |file: &str| {
+        let mut loader = loader_behind(open(&corpus, &[file]), &store.checkpoint())?;
+        train_parallel(&mut loader, &LEARNER, &store, &options, |_| {})
+    };
+
+    let before = store.checkpoint();
+    let error = add("bad.jsonl").unwrap_err();
+    assert!(matches!(error, TrainError::Load(_)), "{error:?}");
+    assert_eq!(store.checkpoint(), before);
+    let mut retired = Tombstones::default();
+    retired.retire(pattern);
+    bury(retired);
+    let error = add("retired.jsonl").unwrap_err();
+    assert!(matches!(error, TrainError::Retired(_)), "{error:?}");
+    assert_eq!(store.checkpoint(), before);
+    bury(Tombstones::default());
+    let report = add("three.jsonl").unwrap();
     let all = open(&corpus, &["one.jsonl", "two.jsonl", "three.jsonl"]);
     let oracle = Oracle::of(&LEARNER, all);
     assert_eq!(Outcome::from(&report), oracle.outcome);

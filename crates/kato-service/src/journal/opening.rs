@@ -190,6 +190,7 @@ impl Opening {
             number,
             &record,
             bytes_cut_off,
+            true,
         ));
         opened.upgrade_and_record(journal)?;
         Ok(opened)
@@ -354,7 +355,7 @@ impl Opening {
         record: &WitnessRecord,
         bytes_cut_off: u64,
     ) -> Result<(), ServiceError> {
-        match tail_loss(&self.dir, number, record, bytes_cut_off) {
+        match tail_loss(&self.dir, number, record, bytes_cut_off, false) {
             Some(loss) if number < record.flushed && !self.accepts_losses => {
                 Err(ServiceError::Lost { loss })
             }
@@ -606,16 +607,19 @@ fn id_of(meta: &Keyspace) -> Result<Option<[u8; 16]>, ServiceError> {
     Ok(found.and_then(|bytes| <[u8; 16]>::try_from(&*bytes).ok()))
 }
 
-/// Returns the loss of the writes behind a number, if some of them were acknowledged.
+/// Returns the loss of the writes behind a number, if some of them were acknowledged; `is_cut_off` says whether
+/// the bytes of an unfinished one are gone.
 fn tail_loss(
     dir: &Path,
     number: u64,
     record: &WitnessRecord,
-    bytes_cut_off: u64,
+    bytes: u64,
+    is_cut_off: bool,
 ) -> Option<DataLoss> {
     (number < record.written).then(|| DataLoss::Tail {
         path: dir.to_owned(),
-        bytes: bytes_cut_off,
+        bytes,
+        is_cut_off,
         writes: record.written - number,
         were_flushed: number < record.flushed,
     })

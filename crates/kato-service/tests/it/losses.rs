@@ -352,9 +352,23 @@ fn a_journal_that_was_cut_short_says_how_much_is_lost() {
         let service = match open(copied.path()) {
             // What had been on the disk is missed, also a second time.
             Err(ServiceError::Lost {
-                loss: DataLoss::Tail { were_flushed, .. },
+                loss:
+                    ref loss @ DataLoss::Tail {
+                        bytes,
+                        were_flushed,
+                        is_cut_off,
+                        ..
+                    },
             }) => {
-                assert!(were_flushed);
+                assert!(were_flushed && !is_cut_off);
+                // Nothing was done, and the bytes are there.
+                let told = [loss.to_string(), loss.summary()];
+                assert!(told.iter().all(|told| !told.contains("cut off")));
+                assert!(
+                    told.iter()
+                        .all(|told| told.contains("ends with") == (bytes > 0))
+                );
+                assert_eq!(fs::read(&path).unwrap().len(), length);
                 assert!(matches!(
                     open(copied.path()),
                     Err(ServiceError::Lost { .. })
@@ -371,12 +385,14 @@ fn a_journal_that_was_cut_short_says_how_much_is_lost() {
             bytes: cut_off,
             writes,
             were_flushed,
+            is_cut_off: true,
             ..
         }) = told.first()
         else {
             panic!("cut at {length} of {}: {told:?}", bytes.len());
         };
         assert!(*writes > 0);
+        assert_eq!(told[0].to_string().contains("cut off"), *cut_off > 0);
         assert_eq!(service.figures().journal_bytes_cut_off, *cut_off);
         n_torn += u32::from(*cut_off > 0);
         // The two observations after the last learn were not flushed.

@@ -66,7 +66,7 @@ pub(crate) struct RunArguments {
     // A file of settings holds no larger one, and another would be another training.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub(crate) seed: Option<u64>,
-    /// Measures three steps, prints what the run will take, and writes nothing but the cache
+    /// Measures three batches, prints what the run will take, and writes nothing but the cache
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Searches for the largest batch that fits into the memory with room left, and writes nothing but the cache

@@ -102,7 +102,7 @@ pub(crate) struct TrainArguments {
     // A file of settings holds no larger one, and another would be another training.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub(crate) seed: Option<u64>,
-    /// Measures three steps, prints what the run will take, and writes nothing
+    /// Measures three batches, prints what the run will take, and writes nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Tries learning rates on the first steps, prints where the loss falls, and writes nothing
