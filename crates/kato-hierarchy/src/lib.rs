@@ -6,8 +6,8 @@
 //!
 //! * [`Hierarchy::activate`] takes text up: tokens, chunks, names, names of names, with each
 //!   level's predictions.
-//! * [`Hierarchy::unravel`] takes a pattern, or any future, down to tokens and text; an
-//!   [`Unraveller`] does so for many.
+//! * [`Hierarchy::unravel`] takes a pattern down to tokens and text, and [`Hierarchy::unravel_events`]
+//!   a future or any other events; an [`Unraveller`] does so for many.
 //! * [`Hierarchy::generate`] goes up and down while something that was learned continues the text, by
 //!   100 tokens at most unless told otherwise; every [`GeneratedSpan`] states where it comes from. A
 //!   [`Generator`] yields them one by one.

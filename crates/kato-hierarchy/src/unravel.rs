@@ -75,8 +75,8 @@ pub(crate) struct ResolvedPattern {
 /// patterns.
 ///
 /// A child is searched on the levels below its parent, the nearest first, so the level falls with
-/// every step: depth is bounded by the number of levels, and no content leads into a cycle. A pattern
-/// that is learned after it was looked up is seen by the next unraveller.
+/// every step: depth is bounded by the number of levels, and no content leads into a cycle. A child
+/// that is learned after it was looked up is seen by the next unraveller at the latest.
 ///
 /// ```
 /// use kato_engine::{Engine, Observation, Sequence, SessionConfig};
@@ -115,7 +115,8 @@ impl Hierarchy {
         }
     }
 
-    /// Returns a pattern as tokens and text; see [`Unraveller`].
+    /// Returns a pattern of a level as tokens and text, the first 262,144 leaves at most; see
+    /// [`Unraveller`].
     ///
     /// # Errors
     ///
@@ -126,11 +127,12 @@ impl Hierarchy {
         self.unraveller().pattern(level, name)
     }
 
-    /// Returns a future, or any other events, of a level as tokens and text; see [`Unraveller`].
+    /// Returns a future, or any other events, of a level as [`unravel`](Self::unravel) returns a
+    /// pattern.
     ///
     /// # Errors
     ///
-    /// [`HierarchyError::UnknownLevel`], [`HierarchyError::Engine`].
+    /// [`HierarchyError::UnknownLevel`], and [`HierarchyError::Engine`] when a node cannot be read.
     pub fn unravel_events(
         &self,
         level: usize,

@@ -102,6 +102,17 @@ impl RemoteBackend {
         self.client.base_url()
     }
 
+    /// Returns whether the run was refused before anything was sent, because nodes of a stock server know
+    /// patterns already: then no file of it is left when the backend is dropped.
+    #[must_use]
+    pub fn was_refused(&self) -> bool {
+        match &self.kind {
+            // Its nodes are asked before there is a backend.
+            Kind::Idempotent(_) => false,
+            Kind::Stock(stock) => stock.was_refused(),
+        }
+    }
+
     /// Returns whether the server is one of ours, where every request acts once by its key.
     #[must_use]
     pub fn has_keys(&self) -> bool {
@@ -230,6 +241,17 @@ impl RemoteBackend {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for RemoteBackend {
+    fn drop(&mut self) {
+        if !self.was_refused() {
+            return;
+        }
+        // Its store is closed first, and nobody else begins the run while its file is locked.
+        self.kind = Kind::Idempotent(None);
+        self.file.remove_run();
     }
 }
 

@@ -21,7 +21,7 @@ use crate::error::{
     failed, refused, taken, taught_before, teach, unreachable, unreadable_position,
 };
 use crate::record::{Record, Records};
-use crate::state::{State, StateFile};
+use crate::state::{State, StateFile, journal_of, taught_of};
 use crate::stock::{Journal, Stock, StockSettings};
 
 /// Documents of a batch, unless the caller says otherwise.
@@ -274,7 +274,7 @@ impl RemoteBackendBuilder {
             let reason = "there is no such run: name the state file of a run into a stock server";
             return Err(refused("find", from, reason));
         }
-        let dir = self.state.with_added_extension("taught");
+        let dir = taught_of(&self.state);
         if EmbeddedStore::exists(&dir) && !Stock::is_left_over(&dir)? {
             let reason = "what another run taught lies beside it: give this run another name";
             return Err(taken(&self.state, reason));
@@ -288,7 +288,7 @@ impl RemoteBackendBuilder {
         };
         remove(&part)?;
         remove(&dir)?;
-        let taught = from.with_added_extension("taught");
+        let taught = taught_of(from);
         copy_dir(&taught, &part).map_err(failed("copy", &taught))?;
         let state = {
             let store = EmbeddedStore::open(&part).map_err(TrainError::Store)?;
@@ -311,7 +311,7 @@ impl RemoteBackendBuilder {
                 .map_err(TrainError::Store)?;
             state
         };
-        Journal::create(&self.state.with_added_extension("sent"))?;
+        Journal::create(&journal_of(&self.state))?;
         std::fs::rename(&part, &dir).map_err(failed("keep", &dir))?;
         Ok(state)
     }
@@ -429,7 +429,12 @@ impl RemoteBackendBuilder {
                     .client(self.settings.timeout)
                     .with_database_restarts(true);
                 let client = client.build().map_err(self.unusable())?;
-                let (stock, state) = self.stock(&runtime, &client, state, is_new)?;
+                let stock = self.stock(&runtime, &client, state, is_new);
+                let (stock, state) = stock.inspect_err(|_| {
+                    if is_new {
+                        file.remove_run();
+                    }
+                })?;
                 (Kind::Stock(Box::new(stock)), state, client)
             }
         };
@@ -459,8 +464,8 @@ impl RemoteBackendBuilder {
         state: State,
         is_new: bool,
     ) -> Result<(Stock, State), RemoteError> {
-        let dir = self.state.with_added_extension("taught");
-        let journal = self.state.with_added_extension("sent");
+        let dir = taught_of(&self.state);
+        let journal = journal_of(&self.state);
         if is_new {
             if EmbeddedStore::exists(&dir) {
                 if !Stock::is_left_over(&dir)? {

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
+#[cfg(unix)]
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use kato_scheduler::{Checkpoint, RunConfiguration};
@@ -12,6 +14,7 @@ use kato_store::lock_file::LockFile;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tempfile::{Builder, NamedTempFile};
 
 use crate::RemoteError;
 use crate::error::{failed, refused};
@@ -142,6 +145,17 @@ impl StateFile {
         self.path.exists() || self.previous().exists()
     }
 
+    /// Removes all files of a run that never began, as far as they are there: a new one may have its
+    /// name.
+    pub(crate) fn remove_run(&self) {
+        // The state comes first: what is beside it without it is known for what was left over. What
+        // cannot be removed is told by whoever begins the next run.
+        drop(fs::remove_file(&self.path));
+        drop(fs::remove_file(self.previous()));
+        drop(fs::remove_file(journal_of(&self.path)));
+        drop(fs::remove_dir_all(taught_of(&self.path)));
+    }
+
     /// Reads the state; `None` where there is no file. If it is damaged, the one before it is
     /// taken: work since then is sent again, and acts once.
     pub(crate) fn read(&self) -> Result<Option<State>, RemoteError> {
@@ -174,8 +188,7 @@ impl StateFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             text => text?,
         };
-        let parent = parent_of(&self.path);
-        let mut file = tempfile::NamedTempFile::new_in(parent)?;
+        let mut file = temporary(parent_of(&self.path))?;
         file.write_all(&text)?;
         file.as_file().sync_all()?;
         // The directory is flushed when the state itself is replaced, right behind this.
@@ -187,6 +200,16 @@ impl StateFile {
     fn previous(&self) -> PathBuf {
         self.path.with_added_extension("previous")
     }
+}
+
+/// Returns the directory of what a run has taught a stock server, beside its state.
+pub(crate) fn taught_of(state: &Path) -> PathBuf {
+    state.with_added_extension("taught")
+}
+
+/// Returns the journal of what a run has sent to a stock server, beside its state.
+pub(crate) fn journal_of(state: &Path) -> PathBuf {
+    state.with_added_extension("sent")
 }
 
 /// Reads the state in a file and checks it; `None` where there is no file.
@@ -233,7 +256,7 @@ pub(crate) fn replace_file_by(
 ) -> Result<(), RemoteError> {
     let replace = || -> io::Result<()> {
         let parent = parent_of(path);
-        let mut file = tempfile::NamedTempFile::new_in(parent)?;
+        let mut file = temporary(parent)?;
         let mut buffered = io::BufWriter::new(&mut file);
         write(&mut buffered)?;
         buffered.flush()?;
@@ -248,6 +271,15 @@ pub(crate) fn replace_file_by(
         Ok(())
     };
     replace().map_err(failed("write", path))
+}
+
+/// Creates a temporary file in the directory of its later place, with the rights of any new file.
+fn temporary(dir: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = Builder::new();
+    // Temporary files are the owner's alone by default, and what else is kept of a run is not.
+    #[cfg(unix)]
+    builder.permissions(PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(dir)
 }
 
 /// Returns the directory of a file.
@@ -274,5 +306,20 @@ mod tests {
         // Nothing stays of a run that never began.
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
         StateFile::open(&path).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn files_have_the_rights_of_any_new_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run.json");
+        let file = StateFile::open(&path).unwrap();
+        replace_file(&path, &"before").unwrap();
+        file.keep().unwrap();
+        fs::write(dir.path().join("any"), "").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+        for found in [path.clone(), file.previous()] {
+            assert_eq!(mode(&found), mode(&dir.path().join("any")), "{found:?}");
+        }
     }
 }

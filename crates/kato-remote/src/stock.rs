@@ -137,6 +137,8 @@ struct Level {
     finished: AtomicU64,
     /// Set when the node need not, or no longer, be asked whether it knows the first patterns.
     checked_new: OnceCell<()>,
+    /// Set when it knows them, so that it is not taught.
+    is_refused: AtomicBool,
     /// Held while the node is compared on the way.
     last_check: tokio::sync::Mutex<LastCheck>,
     /// The patterns that were taught last, oldest first.
@@ -201,6 +203,7 @@ impl Stock {
             unanswered: Mutex::default(),
             finished: AtomicU64::new(0),
             checked_new: OnceCell::new(),
+            is_refused: AtomicBool::new(false),
             last_check: tokio::sync::Mutex::new(LastCheck::now()),
             recent: Mutex::default(),
             suspected: Mutex::default(),
@@ -230,6 +233,19 @@ impl Stock {
     pub(crate) fn is_left_over(dir: &Path) -> Result<bool, RemoteError> {
         let store = EmbeddedStore::open_read_only(dir).map_err(TrainError::Store)?;
         Ok(store.checkpoint().is_null())
+    }
+
+    /// Returns whether a node was found to know patterns before anything was sent.
+    pub(crate) fn was_refused(&self) -> bool {
+        let is_refused = |level: &Level| level.is_refused.load(Ordering::Relaxed);
+        // What is sent is planned before.
+        self.levels.iter().any(is_refused) && self.has_sent_nothing()
+    }
+
+    /// Returns whether the run has taught nothing yet, and nothing is under way.
+    fn has_sent_nothing(&self) -> bool {
+        let ledger = self.ledger();
+        (ledger.committed == 0 || self.is_reteaching()) && ledger.journal.is_empty()
     }
 
     /// Ends the teaching: what is under way may be answered, and nothing more is sent.
@@ -265,13 +281,10 @@ impl Stock {
         self.begun
             .get_or_try_init(|| async {
                 let committed = documents_of(checkpoint)?;
-                let is_new = {
-                    let mut ledger = self.ledger();
-                    ledger.committed = committed;
-                    // What a process before this one sent makes the nodes know something, and is
-                    // asked about below.
-                    (committed == 0 || self.is_reteaching()) && ledger.journal.is_empty()
-                };
+                self.ledger().committed = committed;
+                // What a process before this one sent makes the nodes know something, and is asked
+                // about below.
+                let is_new = self.has_sent_nothing();
                 for (idx, level) in self.levels.iter().enumerate() {
                     if !is_new || self.settings.onto_taught {
                         // It is set already where this is tried again.
@@ -428,9 +441,15 @@ impl Level {
     async fn check_blank(&self) -> Result<(), RemoteError> {
         let is_blank = self.client.is_blank().await;
         match is_blank.map_err(|error| teach(&self.client, error))? {
-            Some(false) => Err(taught_before(&self.client)),
+            Some(false) => Err(self.refused()),
             _ => Ok(()),
         }
+    }
+
+    /// Refuses to teach the node, which knows something.
+    fn refused(&self) -> RemoteError {
+        self.is_refused.store(true, Ordering::Relaxed);
+        taught_before(&self.client)
     }
 
     fn recent(&self) -> MutexGuard<'_, VecDeque<PatternName>> {

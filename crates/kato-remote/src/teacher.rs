@@ -107,6 +107,9 @@ impl<'a> RemoteTeacher<'a> {
             // If one level fails, the others are dropped in the middle of their requests. The run
             // ends then, and what they had sent is in the journal, so that resuming it asks what
             // arrived; where nobody could tell that, their answers are waited for.
+            let checked = backend.unless_interrupted(stock.check_new(&levels));
+            self.has_given_up |= checked.is_err();
+            checked?;
             let lanes = levels.iter().zip(sessions.iter_mut()).zip(probes);
             let taught = lanes
                 .enumerate()

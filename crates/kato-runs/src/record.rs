@@ -131,6 +131,17 @@ impl Record {
         self.forecast = Some(forecast);
     }
 
+    /// Removes the file of the manifest of a run that has never begun.
+    #[cfg(feature = "remote")]
+    pub(crate) fn forget(&self) {
+        match &self.place {
+            // The error of the session is the one to tell.
+            Place::File(file) => drop(std::fs::remove_file(file.path())),
+            #[cfg(feature = "mongodb")]
+            Place::Mongodb(_) => {}
+        }
+    }
+
     /// Trains, and keeps the manifest up to date.
     ///
     /// A session that is refused, or that finds nothing to learn, changes nothing. A manifest that

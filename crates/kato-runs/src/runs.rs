@@ -89,19 +89,22 @@ impl Runs {
     ///
     /// # Errors
     ///
-    /// As [`rename`](Self::rename).
+    /// Those of [`show`](Self::show); for a run that has none [`RunsError::InUse`] while it is trained,
+    /// [`RunsError::Unsupported`] for databases that no run of ours has, and when it cannot be written.
     pub fn record(&self, wanted: &str) -> Result<Run, RunsError> {
         let run = self.show(wanted)?;
         let name = run.manifest.name.clone();
         self.write(run, &name)
     }
 
-    /// Gives a run another name. A knowledge base stays in its directory, so that commands which
+    /// Gives a run another name, and keeps its id; with its own name it does what
+    /// [`record`](Self::record) does. A knowledge base stays in its directory, so that commands which
     /// name that go on working.
     ///
     /// # Errors
     ///
-    /// [`RunsError::NameTaken`], [`RunsError::InUse`] while it is trained,
+    /// Those of [`show`](Self::show); [`RunsError::NameTaken`] when another run has the name,
+    /// [`RunsError::InUse`] while it is trained,
     /// [`RunsError::Unsupported`] for a run on a server or in a MongoDB, which is known there by the name;
     /// and when the manifest cannot be written.
     pub fn rename(&self, wanted: &str, name: &RunName) -> Result<Run, RunsError> {

@@ -238,7 +238,17 @@ impl TrainingRun {
         };
         let mut on_event = on_event;
         match &mut self.record {
-            Some(record) => record.follow(loader, options, on_event, train),
+            Some(record) => {
+                let report = record.follow(loader, options, on_event, train);
+                // What its nodes refused at once leaves nothing that a second try would meet.
+                #[cfg(feature = "remote")]
+                if let (Err(_), TrainingTarget::Server(nodes)) = (&report, target)
+                    && nodes.was_refused()
+                {
+                    record.forget();
+                }
+                report
+            }
             None => Ok(train(loader, &mut on_event)?),
         }
     }

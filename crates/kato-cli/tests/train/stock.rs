@@ -1,6 +1,7 @@
 //! `train` into a real KATO's stand-in: what was counted twice by trainers that trust a clock, and
 //! servers that want nobody's good.
 
+use std::fs;
 use std::process::Output;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -172,18 +173,25 @@ fn a_run_is_known_by_its_nodes() {
             )
             .output();
         report(&ten.unwrap());
-        // The state is lost.
-        let more = ["--state", "elsewhere.json"];
-        let again = place
-            .train("corpus.jsonl", &arguments(&backend, &more))
-            .output();
-        let again = again.unwrap();
-        assert_eq!(again.status.code(), Some(6), "{generation:?}");
-        assert!(
-            stderr(&again).contains("knows patterns that this run has not taught"),
-            "{}",
-            stderr(&again)
-        );
+        // The state is lost. Of a run that is refused at once nothing stays, also where its only batch is
+        // short, which is written down before it is sent: the same command can be tried again.
+        let more = ["--state", "elsewhere.json", "--batch", "100"];
+        for _ in 0..2 {
+            let again = place
+                .train("corpus.jsonl", &arguments(&backend, &more))
+                .output();
+            let again = again.unwrap();
+            assert_eq!(again.status.code(), Some(6), "{generation:?}");
+            assert!(
+                stderr(&again).contains("knows patterns that this run has not taught"),
+                "{}",
+                stderr(&again)
+            );
+            let left = fs::read_dir(place.path(".")).unwrap();
+            let left = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+            let left: Vec<String> = left.filter(|name| name.starts_with("else")).collect();
+            assert!(left.is_empty(), "{generation:?}: {left:?}");
+        }
     }
 }
 

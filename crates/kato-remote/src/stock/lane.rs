@@ -6,6 +6,7 @@ use std::error::Error as _;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use futures_util::future::try_join_all;
 use kato_client::{ClientError, LearnSession};
 use kato_model::PatternName;
 use kato_protocol::extension::BatchItem;
@@ -19,7 +20,7 @@ use super::request_sizer::RequestInFlight;
 use super::settle::patterns;
 use super::{Item, Level, Stock, UnansweredRequest};
 use crate::RemoteError;
-use crate::error::{taught_before, teach};
+use crate::error::teach;
 
 /// Patterns that are asked for before a node is taken to be new.
 const NEW_QUESTIONS: usize = 8;
@@ -121,6 +122,16 @@ enum Guard<'a> {
 }
 
 impl Stock {
+    /// Refuses nodes that know the first patterns of a work, before anything of it is sent to any of them:
+    /// a run that is refused has taught nothing.
+    pub(crate) async fn check_new(&self, levels: &[Vec<Item>]) -> Result<(), RemoteError> {
+        let levels = self.levels.iter().zip(levels);
+        let checks = levels
+            .filter(|(_, items)| !items.is_empty())
+            .map(|(level, items)| level.check_new(items));
+        try_join_all(checks).await.map(drop)
+    }
+
     /// Teaches all of a work's items that have not arrived yet; returns `false` when the run was
     /// interrupted before.
     pub(crate) async fn teach(
@@ -421,7 +432,7 @@ impl Level {
                 .collect();
             let found = patterns(self, names.into_iter().collect()).await?;
             match found.iter().any(|(_, pattern)| pattern.is_some()) {
-                true => Err(taught_before(&self.client)),
+                true => Err(self.refused()),
                 false => Ok(()),
             }
         };

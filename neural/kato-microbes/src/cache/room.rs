@@ -3,6 +3,8 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
+#[cfg(unix)]
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use tempfile::{Builder, NamedTempFile};
@@ -15,7 +17,12 @@ const UNFINISHED: &str = "kato-cache-part";
 /// Creates a file for an entry under a name that is not the entry's yet.
 pub(super) fn unfinished(folder: &Path) -> io::Result<NamedTempFile> {
     let suffix = format!(".{UNFINISHED}");
-    let file = Builder::new().suffix(&suffix).tempfile_in(folder)?;
+    let mut builder = Builder::new();
+    // Temporary files are the owner's alone by default. This one becomes an entry, with the rights of any
+    // new file.
+    #[cfg(unix)]
+    builder.permissions(PermissionsExt::from_mode(0o666));
+    let file = builder.suffix(&suffix).tempfile_in(folder)?;
     // Held until the end, so that nobody takes it for left behind. Where files cannot be locked, nothing is taken for
     // left behind either.
     drop(file.as_file().try_lock());

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+#[cfg(unix)]
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use burn::module::Module;
@@ -73,7 +75,9 @@ impl Unfinished {
             .map(|place| place.attempt + 1)
             .max()
             .unwrap_or(0);
-        let files = tempfile::Builder::new()
+        // Temporary folders are the owner's alone by default. This one becomes the checkpoint, with the
+        // rights of any new folder.
+        let files = temporary(0o777)
             .prefix(UNFINISHED)
             .tempdir_in(folder)
             .map_err(Error::file("cannot make a folder in", folder))?;
@@ -153,7 +157,24 @@ fn serialize(path: &Path, tensors: &[NamedTensor]) -> std::io::Result<()> {
     safetensors::serialize_to_file(views, Some(header), path).map_err(|error| match error {
         safetensors::SafeTensorError::IoError(error) => error,
         other => std::io::Error::other(other),
-    })
+    })?;
+    // It has renamed a temporary file, which is the owner's alone.
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let any = temporary(0o666).tempfile_in(folder.unwrap_or(Path::new(".")))?;
+    std::fs::set_permissions(path, any.as_file().metadata()?.permissions())
+}
+
+/// Returns the builder of temporary files or folders with these rights, less what the umask removes.
+fn temporary(rights: u32) -> tempfile::Builder<'static, 'static> {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "other systems have no such rights"))]
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    builder.permissions(PermissionsExt::from_mode(rights));
+    #[cfg(not(unix))]
+    let _ = rights;
+    builder
 }
 
 /// Returns the size and hash of what can be read back.

@@ -49,6 +49,24 @@ fn files_have_the_names_and_shapes_of_torch() {
     assert_eq!(file.len(), 16 + 3 + 4 + 6);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_checkpoint_and_its_files_have_the_rights_of_any_new_ones() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let any = folder.path().join("any");
+    fs::create_dir(&any).unwrap();
+    fs::write(any.join("file"), "").unwrap();
+    let rights = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+    let place = write_checkpoint(folder.path(), &trained(1).snapshot()).unwrap();
+    assert_eq!(rights(&place.path), rights(&any));
+    for file in fs::read_dir(&place.path).unwrap() {
+        let file = file.unwrap().path();
+        assert_eq!(rights(&file), rights(&any.join("file")), "{file:?}");
+    }
+}
+
 #[test]
 fn weights_come_back_as_they_were() {
     let folder = tempfile::tempdir().unwrap();

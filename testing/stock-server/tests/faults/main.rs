@@ -15,6 +15,7 @@
 
 mod campaign;
 mod knowledge;
+mod refused;
 mod retired;
 mod run;
 mod schedule;
