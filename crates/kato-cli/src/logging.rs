@@ -1,6 +1,7 @@
 //! The logs of the libraries while a command runs: lines on standard error, by level and module.
 
-use std::io::stderr;
+use std::env;
+use std::io::{IsTerminal, stderr};
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
@@ -40,7 +41,9 @@ impl LogArgs {
             return;
         };
         // Standard output belongs to results.
-        let lines = tracing_subscriber::fmt::layer().with_writer(stderr);
+        let lines = tracing_subscriber::fmt::layer()
+            .with_writer(stderr)
+            .with_ansi(may_color());
         let lines = match self.log {
             Form::Text if !is_for_machines() => lines.boxed(),
             _ => lines.json().boxed(),
@@ -49,6 +52,13 @@ impl LogArgs {
             .with(lines.with_filter(wanted))
             .init();
     }
+}
+
+/// Returns whether standard error may be coloured: in a file the codes would stand between what is
+/// searched for.
+fn may_color() -> bool {
+    let refuses = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    stderr().is_terminal() && !refuses
 }
 
 /// Parses the value of `--log-level`.

@@ -43,7 +43,7 @@ pub struct Health {
 #[serde(default)]
 #[non_exhaustive]
 pub struct Status {
-    /// `healthy`.
+    /// `healthy`; of a kato-rs server the state of its storage, which may be `degraded` or `unhealthy`.
     pub status: String,
     /// Suffix of processor ids.
     pub base_processor_id: String,

@@ -67,9 +67,9 @@ impl Backups {
         self.broken_off.iter().chain(&self.whole).next()
     }
 
-    /// Removes those that are of no use, and the oldest beyond so many.
+    /// Removes those that are of no use, and the oldest beyond so many, but never the newest.
     pub(crate) fn prune(&self, max: usize) -> Result<(), ServiceError> {
-        let surplus = self.whole.len().saturating_sub(max);
+        let surplus = self.whole.len().saturating_sub(max.max(1));
         let mut doomed = self.broken_off.iter().chain(&self.whole[..surplus]);
         doomed.try_for_each(backups::remove)
     }

@@ -17,6 +17,7 @@ use tokio::sync::broadcast::error::TryRecvError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, watch};
 use tokio::time::{self, Instant, MissedTickBehavior};
 
+use crate::api::health::storage_status;
 use crate::compat::timestamp;
 use crate::options::Options;
 use crate::refusal::Refusal;
@@ -271,7 +272,7 @@ impl Stream {
 fn snapshot(service: &Service, tells_worker: bool) -> Utf8Bytes {
     let snapshot = ServerEvent::StateSnapshot(StateSnapshot {
         active_sessions: service.n_sessions() as u64,
-        system_status: "healthy".to_owned(),
+        system_status: storage_status(service).to_owned(),
         worker_pid: tells_worker.then(process::id),
     });
     // KATO stamps this one message with its local time, without a zone.

@@ -179,15 +179,16 @@ impl ServerBuilder {
     }
 
     /// Sets the number of copies in the directory of backups at which another one is refused, with
-    /// the name of the one to remove. Copies that a server was started on do not count. Default 7.
+    /// the name of the one to remove. Copies that were broken off count, those that a server was
+    /// started on do not. Default 7.
     pub fn with_max_backups(mut self, max: usize) -> Self {
         self.options.backups.max = max;
         self
     }
 
     /// Sets whether the oldest copies are removed once a new one is whole, instead of refusing the
-    /// new one, and with them those that were broken off. Copies that a server was started on stay.
-    /// Default `false`.
+    /// new one, and with them those that were broken off. The new one and copies that a server was
+    /// started on stay. Default `false`.
     pub fn with_pruned_backups(mut self, prunes: bool) -> Self {
         self.options.backups.prunes = prunes;
         self

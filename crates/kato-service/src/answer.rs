@@ -238,7 +238,7 @@ pub enum NodeStorage {
         /// What was damaged when it was opened, and had a second copy; names files.
         healed: Option<String>,
     },
-    /// It is damaged and not served.
+    /// It is damaged: what needs what is lost of it is refused, or all where it cannot be opened.
     Damaged {
         /// What is whole, and what is lost; names no file.
         reason: String,

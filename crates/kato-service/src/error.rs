@@ -260,7 +260,7 @@ pub enum ServiceError {
         loss: DataLoss,
     },
     /// The journal cannot be opened.
-    #[error("open the journal {}; if a file of it is damaged, restore the service's directory from a copy", path.display())]
+    #[error("open the journal {}; if a file of it is damaged, restore the service's directory from a copy, or start without what that held (`accept_losses`; `serve --accept-losses`)", path.display())]
     OpenJournal {
         /// Its directory.
         path: PathBuf,
@@ -390,6 +390,35 @@ impl ServiceError {
         }
     }
 
+    /// Returns whether a knowledge base cannot be read, however long one waits.
+    pub(crate) fn is_of_reading(&self) -> bool {
+        let is_of_reading = match self {
+            // It is loaded again.
+            Self::Engine(EngineError::LostPattern { .. }) => false,
+            Self::Engine(EngineError::Store { .. } | EngineError::Unreadable { .. })
+            | Self::Head(HeadError::Store { .. }) => true,
+            _ => false,
+        };
+        is_of_reading
+            && !matches!(
+                self.kind(),
+                ErrorKind::OutOfMemory
+                    | ErrorKind::Interrupted
+                    | ErrorKind::Unavailable
+                    | ErrorKind::Locked
+                    | ErrorKind::Full
+                    | ErrorKind::Conflict
+                    | ErrorKind::InvalidArgument
+            )
+    }
+
+    /// Returns the text of the error with those of all causes.
+    pub(crate) fn with_causes(&self) -> String {
+        let causes = std::iter::successors(self.source(), |&cause| cause.source());
+        let causes = causes.map(|cause| format!(": {cause}"));
+        self.to_string() + &causes.collect::<String>()
+    }
+
     /// Names the node of an error that says what the node has learned cannot be read.
     pub(crate) fn of_node(self, node_id: &str) -> Self {
         match self {
@@ -467,6 +496,14 @@ impl StorageFailure {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         ErrorKind::of_causes(&*self.0)
+    }
+
+    /// Returns whether it is about what a file holds or that it is gone, and not about access to files.
+    pub(crate) fn is_of_content(&self) -> bool {
+        let error = self.of_system();
+        error.is_none_or(|error| {
+            error.raw_os_error().is_none() || error.kind() == io::ErrorKind::NotFound
+        })
     }
 
     /// Makes the error of a node that must be loaded again.

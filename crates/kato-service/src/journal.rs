@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crossbeam_channel::Sender;
 
@@ -31,7 +31,7 @@ use self::writer::{Writer, WriterFigures};
 use crate::ServiceError;
 use crate::error::StorageFailure;
 use crate::figures::{Counter, Figures};
-use crate::loss::DataLoss;
+use crate::loss::{DataLoss, Losses};
 use crate::receipt::Acknowledgement;
 
 /// Entries that wait at most; a caller that wants to add one more waits for room.
@@ -83,6 +83,8 @@ pub(crate) struct Journal {
 pub(crate) struct OpenReport {
     /// The losses, accepted or only reported.
     pub(crate) losses: Vec<DataLoss>,
+    /// The first of them, which are written down.
+    pub(crate) n_listed: usize,
     /// Whether it was made just now.
     pub(crate) is_new: bool,
 }
@@ -105,12 +107,13 @@ impl Journal {
         dir.join(opening::JOURNAL).exists() || dir.join(witness::FILE).exists()
     }
 
-    /// Opens the journal in the directory of a service, or creates one.
+    /// Opens the journal in the directory of a service, or creates one. Losses are accepted where
+    /// there is a list for them, and the time.
     pub(crate) fn open(
         dir: &Path,
-        accepts_losses: bool,
+        accepting: Option<(&Losses, SystemTime)>,
     ) -> Result<(Self, OpenReport), ServiceError> {
-        let opened = opening::open(dir, accepts_losses)?;
+        let opened = opening::open(dir, accepting)?;
         let tables = Arc::new(opened.tables);
         let (sender, receiver) = crossbeam_channel::bounded(QUEUE);
         let failure = Arc::new(OnceLock::new());
@@ -143,6 +146,7 @@ impl Journal {
         };
         let report = OpenReport {
             losses: opened.losses,
+            n_listed: opened.n_listed,
             is_new: opened.is_new,
         };
         Ok((journal, report))

@@ -94,6 +94,19 @@ pub enum DataLoss {
         /// The last that are missing.
         last: u64,
     },
+    /// The knowledge base of a node cannot be read, as where it is damaged.
+    #[error(
+        "node {node_id:?} cannot be read: {reason}; put {} back from a copy, or move it away and go on without it for good (`accept_losses`; `serve --accept-losses`)",
+        path.display()
+    )]
+    Unreadable {
+        /// The node.
+        node_id: String,
+        /// Its knowledge base.
+        path: PathBuf,
+        /// The reason why it cannot be read, with all causes.
+        reason: String,
+    },
     /// A part of a node could not be copied into a copy of the service.
     #[error("node {node_id:?} is not whole in this copy: {} could not be copied: {reason}", path.display())]
     NotCopied {
@@ -137,6 +150,7 @@ impl DataLoss {
                 "The knowledge base of a node is gone, or older than it should be".to_owned()
             }
             Self::Lessons { .. } => "Lessons of a node are missing".to_owned(),
+            Self::Unreadable { .. } => "The knowledge base of a node cannot be read".to_owned(),
             Self::NotCopied { .. } => "A node could not be copied as a whole".to_owned(),
             Self::Earlier { count, .. } => format!(
                 "Losses found when the server was started before, or when the copy was made that it was started on: {count}"
@@ -147,7 +161,9 @@ impl DataLoss {
     /// Returns the knowledge base of a loss that ends when it is put back.
     fn knowledge_base(&self) -> Option<&Path> {
         match self {
-            Self::KnowledgeBase { path, .. } | Self::Lessons { path, .. } => Some(path),
+            Self::KnowledgeBase { path, .. }
+            | Self::Lessons { path, .. }
+            | Self::Unreadable { path, .. } => Some(path),
             _ => None,
         }
     }
@@ -211,10 +227,14 @@ impl Losses {
             .collect()
     }
 
-    /// Reports a loss from now on, until it is mended.
+    /// Reports a loss from now on, until it is mended. Of a knowledge base what was found last counts.
     pub(crate) fn report(&self, loss: DataLoss) {
         let mut found = self.lock();
         if !found.iter().any(|reported| reported.loss == loss) {
+            let base = loss.knowledge_base();
+            found.retain(|reported| {
+                reported.is_listed || base.is_none() || reported.loss.knowledge_base() != base
+            });
             found.push(ReportedLoss {
                 loss,
                 is_listed: false,

@@ -29,7 +29,7 @@ use crate::compact_json::CompactJson;
 use crate::error::StorageFailure;
 use crate::index_writers::IndexWriters;
 use crate::journal::{Entry, Journal, NodeRecord, Table};
-use crate::loss::Losses;
+use crate::loss::{DataLoss, Losses};
 use crate::options::ServiceOptions;
 
 /// Bytes of a node that is not in memory, without its names and genes.
@@ -249,6 +249,13 @@ impl NodeEntry {
             }
             Err(error) => {
                 *self.damage() = error.damage().map(Box::from);
+                if let Some(disk) = source.disk.filter(|_| error.is_of_reading()) {
+                    disk.losses.report(DataLoss::Unreadable {
+                        node_id: self.node_id.clone(),
+                        path: directory_of(disk.nodes_dir, &self.processor_id),
+                        reason: error.with_causes(),
+                    });
+                }
                 if let Some(registry) = &registry {
                     registry.leave(self);
                 }

@@ -117,8 +117,11 @@ pub struct ServiceOptions {
     /// `None`, the default: as much as the copy takes, 64 MiB at least and 4 GiB at most.
     pub backup_reserve: Option<u64>,
     /// Whether to go on without what is [lost](crate::figures::DataLoss), for good: it is written down
-    /// in the directory's file `LOSSES`. Default `false`: a damaged journal is not opened, and a
-    /// node that lacks knowledge is not served.
+    /// in the directory's file `LOSSES`. All files of the journal are read when it is opened, and one
+    /// that is damaged goes with the whole of its table, but for what the journal's log has. A node goes
+    /// on without what it lacks when it is used; a knowledge base that is there and cannot be read is
+    /// not let go, and must be moved away first. Default `false`: a damaged journal is not opened as a
+    /// rule, and a node that lacks knowledge is not served.
     pub accept_losses: bool,
     /// The source of the time. Default: the machine's clock as it is when these options are made,
     /// going on from there.

@@ -7,6 +7,8 @@ mod batch;
 mod faults;
 mod indexes;
 mod kept;
+#[cfg(test)]
+mod losing;
 mod maintain;
 mod next;
 mod nodes;
@@ -26,6 +28,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Instant;
 
+use kato_advice::counted;
+use kato_head::HeadError;
+
 pub use self::maintain::MaintenanceReport;
 use crate::clock::Micros;
 use crate::descriptors::Descriptors;
@@ -34,10 +39,10 @@ use crate::error::StorageFailure;
 use crate::figures::{Counters, Figures, ServiceHealth};
 use crate::heads::Heads;
 use crate::index_writers::IndexWriters;
-use crate::journal::{Journal, OpenReport};
+use crate::journal::{Journal, OpenReport, Table};
 use crate::keys::Keys;
 use crate::loss::{DataLoss, Losses};
-use crate::node::{Disk, Source};
+use crate::node::{Disk, LoadedNode, Source};
 use crate::nodes::Nodes;
 use crate::runs::Runs;
 use crate::sessions::Sessions;
@@ -142,7 +147,10 @@ impl Service {
         {
             return Err(ServiceError::Lost { loss });
         }
-        let (journal, report) = Journal::open(dir, options.accept_losses)?;
+        let accepting = options
+            .accept_losses
+            .then(|| (&losses, options.clock.now()));
+        let (journal, report) = Journal::open(dir, accepting)?;
         let service = Self::from_parts(options, Some((journal, lock)), nodes, losses);
         service.shared.restore(report)?;
         Ok(service)
@@ -338,7 +346,7 @@ impl Shared {
         let clock_now = self.options.clock.now();
         let now = Micros::from_system_time(clock_now);
         let was_lost = !report.losses.is_empty();
-        for loss in report.losses {
+        for loss in report.losses.into_iter().skip(report.n_listed) {
             self.losses.write_down(loss, clock_now)?;
         }
         // Only beside a new journal: looking reads the checkpoint of every knowledge base. A journal
@@ -353,7 +361,31 @@ impl Shared {
         self.nodes.restore(journal, now)?;
         self.nodes.report_losses(journal, &self.losses)?;
         let most = self.options.max_session_ttl;
-        self.sessions.restore(journal, &self.nodes, (now, most))
+        let not_whole = self.sessions.restore(journal, &self.nodes, (now, most))?;
+        self.go_on_without(not_whole, journal)
+    }
+
+    /// Refuses to go on without sessions that are not whole, or removes what is left of them.
+    fn go_on_without(
+        &self,
+        not_whole: Vec<Vec<u8>>,
+        journal: &Journal,
+    ) -> Result<(), ServiceError> {
+        if !not_whole.is_empty() {
+            let lacking = counted(not_whole.len(), "session");
+            let loss = DataLoss::Journal {
+                path: journal.tables().path(Table::States).to_owned(),
+                reason: format!("what {lacking} remembered is gone, and when they end"),
+            };
+            if !self.options.accept_losses {
+                return Err(ServiceError::Lost { loss });
+            }
+            self.losses.write_down(loss, self.options.clock.now())?;
+        }
+        match self.options.accept_losses {
+            true => self.sessions.remove_parts(journal, not_whole),
+            false => Ok(()),
+        }
     }
 
     /// Returns where the knowledge of nodes comes from.
@@ -371,6 +403,24 @@ impl Shared {
             }),
             engine: &self.options.engine,
         }
+    }
+
+    /// Notes that a node cannot be read, if an error says so, and makes it one of the node.
+    fn note(&self, node: &LoadedNode, node_id: &str, error: ServiceError) -> ServiceError {
+        node.note(&error, &self.losses);
+        error.of_node(node_id)
+    }
+
+    /// Notes that a node that a head counts cannot be read, if an error says so.
+    fn note_level(&self, nodes: &[Arc<LoadedNode>], error: ServiceError) -> ServiceError {
+        let level = match &error {
+            ServiceError::Head(HeadError::Store { level, .. }) => *level,
+            _ => 0,
+        };
+        if let Some(node) = nodes.get(level) {
+            node.note(&error, &self.losses);
+        }
+        error
     }
 
     /// Returns the right to write, which closing waits for.

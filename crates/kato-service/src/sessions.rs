@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::ServiceError;
 use crate::charge::Charges;
 use crate::clock::Micros;
-use crate::journal::{Journal, SessionHeader, StateRecord, Table};
+use crate::journal::{Entry, Journal, SessionHeader, StateRecord, Table};
 use crate::nodes::Nodes;
 use crate::session::SessionEntry;
 
@@ -46,14 +46,16 @@ struct Unused {
 }
 
 impl Sessions {
-    /// Adds the sessions that the journal knows.
+    /// Adds the sessions that the journal knows whole; returns the ids of those whose end and memory are
+    /// gone.
     pub(crate) fn restore(
         &self,
         journal: &Journal,
         nodes: &Nodes,
         (now, max_ttl_seconds): (Micros, u64),
-    ) -> Result<(), ServiceError> {
+    ) -> Result<Vec<Vec<u8>>, ServiceError> {
         let tables = journal.tables();
+        let mut not_whole = Vec::new();
         for row in tables.prefix(Table::Sessions, &[]) {
             let (key, value) = row?;
             let id = str::from_utf8(&key)
@@ -63,9 +65,10 @@ impl Sessions {
             header.ttl_seconds = header.ttl_seconds.min(max_ttl_seconds);
             let state = tables.get(Table::States, &key)?;
             let remembered = state.as_deref().map_or(0, <[u8]>::len);
-            let expires = state
-                .and_then(|record| StateRecord::expiry(&record))
-                .ok_or_else(|| ServiceError::corrupt("read a session", "it has no end"))?;
+            let Some(expires) = state.and_then(|record| StateRecord::expiry(&record)) else {
+                not_whole.push(key.to_vec());
+                continue;
+            };
             let expires = expires.min(now.plus_seconds(max_ttl_seconds));
             // As the last write has left it: reads leave no trace in the journal.
             let used = expires.minus_seconds(header.ttl_seconds);
@@ -75,7 +78,30 @@ impl Sessions {
             let entry = SessionEntry::new(id.to_owned(), header, (expires, used), node, charges);
             self.write().insert(Arc::new(entry));
         }
-        Ok(())
+        Ok(not_whole)
+    }
+
+    /// Removes from the journal the sessions of which it has a part alone.
+    pub(crate) fn remove_parts(
+        &self,
+        journal: &Journal,
+        not_whole: Vec<Vec<u8>>,
+    ) -> Result<(), ServiceError> {
+        let mut entry = Entry::default();
+        for id in not_whole {
+            entry.remove(Table::Sessions, id);
+        }
+        for row in journal.tables().prefix(Table::States, &[]) {
+            let (id, _) = row?;
+            let is_known = str::from_utf8(&id).is_ok_and(|id| self.read().by_id.contains_key(id));
+            if !is_known {
+                entry.remove(Table::States, &*id);
+            }
+        }
+        if entry.changes.is_empty() {
+            return Ok(());
+        }
+        journal.append_and_wait(entry)
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<Arc<SessionEntry>> {

@@ -51,7 +51,8 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 ///
 /// Ctrl-C, SIGTERM or SIGHUP stops it within 5 seconds, a second signal at once. The exit code is then
 /// 0, or 130 where the server was stopped before it listened or could not end in order. What was
-/// acknowledged with --data is there at the next start, also after a kill.
+/// acknowledged with --data is there at the next start, also after a kill, but that training was
+/// finalized.
 ///
 /// Some of KATO's own variables of the environment set what sessions begin with, such as
 /// RECALL_THRESHOLD (docs/server.md).
@@ -114,19 +115,21 @@ pub(crate) struct Args {
     /// Records of training runs at most.
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     max_runs: usize,
-    /// Go on without what is found lost, for good: a damaged end of the journal, lessons of a
-    /// node. DIR/LOSSES lists it.
+    /// Go on without what is lost, for good: what missing or damaged files of the journal held of
+    /// sessions, keys, runs, genes and lessons, from the start on; the knowledge of a node whose
+    /// knowledge base is gone or too old, once the node is used. Move a damaged knowledge base
+    /// away first. DIR/LOSSES lists what was lost.
     #[arg(long, conflicts_with = "in_memory")]
     accept_losses: bool,
     /// Let POST /admin/backups copy the running server into a new directory below this one, named
     /// by the time. Whoever may use the server may do so.
     #[arg(long, value_name = "DIR", conflicts_with = "in_memory", value_parser = directory())]
     backups: Option<PathBuf>,
-    /// Refuse another backup where there are as many. Those that a server was started on do not
-    /// count.
+    /// Refuse another backup where there are as many. Those that were broken off count, and those
+    /// that a server was started on do not.
     #[arg(long, value_name = "N", default_value_t = 7, requires = "backups")]
     max_backups: usize,
-    /// Remove the oldest backups instead, once a new one is whole.
+    /// Remove the oldest backups instead, once a new one is whole, and those that were broken off.
     #[arg(long, requires = "backups")]
     prune_backups: bool,
     /// Leave so much of the disk free when a backup is made, so that learning can go on. Default:

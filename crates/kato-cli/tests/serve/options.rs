@@ -112,6 +112,20 @@ fn logs_are_json_with_a_trace_id_and_tell_no_token_and_no_text() {
 }
 
 #[test]
+fn logs_in_a_file_are_without_colours() {
+    let dir = tempfile::tempdir().unwrap();
+    let arguments = [&IN_MEMORY[..], &["--log-level", "info"]].concat();
+    let mut command = Server::command(dir.path(), &arguments);
+    command.env_remove("NO_COLOR");
+    let mut server = Server::start_as(command).unwrap();
+    ask(server.addr(), "GET /health", None);
+    assert_eq!(server.terminate(), Some(0));
+    let log = fs::read_to_string(dir.path().join(LOG)).unwrap();
+    assert!(log.contains("status=200"), "{log}");
+    assert!(!log.contains('\u{1b}'), "{log}");
+}
+
+#[test]
 fn a_setting_that_the_answer_does_not_name_is_in_the_log_under_the_trace_id() {
     let dir = tempfile::tempdir().unwrap();
     let mut server = Server::start(dir.path(), &[&IN_MEMORY[..], &["--log", "json"]].concat());

@@ -3,7 +3,8 @@
 use std::process;
 use std::time::SystemTime;
 
-use kato_service::figures::ServiceHealth;
+use kato_service::Service;
+use kato_service::figures::{DataLoss, ServiceHealth};
 use serde_json::json;
 
 use crate::app::App;
@@ -21,12 +22,27 @@ pub(super) struct HealthReport {
     stores: bool,
 }
 
+/// Returns the state of a service's storage, in KATO's words, from what is in memory alone.
+pub(crate) fn storage_status(service: &Service) -> &'static str {
+    status_of(&service.health(), &service.losses())
+}
+
+fn status_of(health: &ServiceHealth, losses: &[DataLoss]) -> &'static str {
+    match health {
+        ServiceHealth::Failed(_) => "unhealthy",
+        ServiceHealth::Degraded(_) => "degraded",
+        // The enum may grow in the service; a state that is not known here is no failure.
+        _ if losses.is_empty() => "healthy",
+        _ => "degraded",
+    }
+}
+
 /// Returns the state of the server from what is in memory alone: the check must work when the disk
 /// does not.
 pub(super) fn health_report(app: &App) -> HealthReport {
-    let health = app.service.health();
+    let (health, losses) = (app.service.health(), app.service.losses());
     let counts = app.meters.lock();
-    let mut status = "healthy";
+    let mut status = status_of(&health, &losses);
     let mut issues = Vec::new();
     let mut issue = |text: &str| issues.push(text.to_owned());
     // The thresholds are KATO's. Load of the machine may come from other programs, so here it is an
@@ -38,13 +54,14 @@ pub(super) fn health_report(app: &App) -> HealthReport {
         issue("High memory usage");
     }
     if counts.rates(app.uptime_seconds()).errors_per_minute > 10.0 {
-        status = "degraded";
         issue("High error rate");
+        // It never makes the status better than the storage is.
+        if status == "healthy" {
+            status = "degraded";
+        }
     }
-    // After the error rate, so that the state of the storage decides the status.
     let stores = match &health {
         ServiceHealth::Failed(failure) => {
-            status = "unhealthy";
             let why = os_error_suffix(failure);
             issue(&format!(
                 "Storage failed{why}: nothing is changed any more; free space or repair it, then restart the server"
@@ -53,24 +70,16 @@ pub(super) fn health_report(app: &App) -> HealthReport {
         }
         // Nothing is lost in this state: the journal still takes everything, only folding fails.
         ServiceHealth::Degraded(failure) => {
-            status = "degraded";
             let why = os_error_suffix(failure);
             issue(&format!(
-                "What was learned stays in the journal{why}: the store of a node cannot be written; the server's log says which"
+                "What was learned stays in the journal{why}: the store of a node cannot be read or written; the server's log says which"
             ));
             true
         }
-        // The enum may grow in the service; a state that is not known here is no failure.
         _ => true,
     };
     // The summary names no files, because anybody may ask for the health.
-    for loss in app.service.losses() {
-        // A loss never makes the status better than it is.
-        status = if status == "unhealthy" {
-            status
-        } else {
-            "degraded"
-        };
+    for loss in losses {
         issue(&format!(
             "{}; the server's log says more, and so may its file LOSSES",
             loss.summary()
@@ -112,7 +121,7 @@ pub(crate) fn health(app: &App, _call: &Call) -> Outcome {
 #[cfg(test)]
 mod tests {
     use axum::body::Bytes;
-    use kato_service::{Service, ServiceOptions};
+    use kato_service::ServiceOptions;
 
     use super::*;
     use crate::meters::Machine;

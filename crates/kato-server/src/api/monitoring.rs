@@ -7,7 +7,7 @@ use kato_protocol::session::Root;
 use kato_service::answer::NodeStorage;
 use serde_json::{Map, Value, json};
 
-use super::health::{HealthReport, health_report};
+use super::health::{HealthReport, health_report, storage_status};
 use crate::app::App;
 use crate::call::Call;
 use crate::compat::{query, timestamp};
@@ -37,7 +37,7 @@ pub(crate) fn status(app: &App, _call: &Call) -> Outcome {
     let n_sessions = app.service.n_sessions();
     let figures = app.service.figures();
     Ok(Reply::ok(&json!({
-        "status": "healthy",
+        "status": storage_status(&app.service),
         "base_processor_id": app.service.options().service_name,
         "uptime_seconds": app.uptime_seconds(),
         "sessions": {

@@ -3,7 +3,7 @@
 
 use std::time::SystemTime;
 
-use kato_service::figures::ServiceHealth;
+use kato_service::figures::{DataLoss, ServiceHealth};
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -99,7 +99,7 @@ pub(crate) fn connection_pools(app: &App, _call: &Call) -> Outcome {
         ServiceHealth::Failed(failure) | ServiceHealth::Degraded(failure) => {
             Some(format!("storage failed{}", os_error_suffix(&failure)))
         }
-        _ => None,
+        _ => app.service.losses().first().map(DataLoss::summary),
     };
     let status = if failure.is_none() {
         "healthy"

@@ -78,7 +78,7 @@ const METRICS: [Metric; 32] = [
         |known| matches!(known.health, ServiceHealth::Failed(_)).into()),
     ("kato_storage_degraded", Gauge, "1 if what was learned cannot be moved from the journal into the stores.",
         |known| matches!(known.health, ServiceHealth::Degraded(_)).into()),
-    ("kato_losses", Gauge, "Losses that were found and are not mended.",
+    ("kato_losses", Gauge, "Losses that were found and are not mended, knowledge bases that cannot be read among them.",
         |known| known.figures.losses.into()),
     ("kato_requests_in_flight", Gauge, "Requests being answered.",
         |known| known.now.in_flight.into()),

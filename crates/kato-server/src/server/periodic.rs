@@ -71,7 +71,7 @@ pub(super) async fn maintain(app: Arc<App>, mut ending: watch::Receiver<bool>) {
         let losses = app.service.losses();
         // Once each, not every second: they stay until somebody mends them.
         for loss in losses.iter().filter(|loss| !logged.contains(*loss)) {
-            tracing::error!(%loss, "something was lost");
+            tracing::error!(%loss, "something was lost or damaged");
         }
         logged = losses;
         let service = app.service.clone();

@@ -93,6 +93,8 @@ async fn what_cannot_be_read_of_a_node_is_an_error_and_the_server_lives() {
     }
     assert_eq!(server.get(&predictions).await.status, 200);
 
+    assert_eq!(server.get("/status").await.json()["status"], "healthy");
+
     // The other node still lies above its index, and its store is damaged as well.
     let other = server.session("other").await;
     for path in files(dir.path(), &|path| path.ends_with("0.frequencies")) {
@@ -113,6 +115,10 @@ async fn what_cannot_be_read_of_a_node_is_an_error_and_the_server_lives() {
         assert!(text.contains("other") && text.contains("damaged"), "{text}");
         assert!(!text.contains("0.frequencies"), "{text}");
     }
+    let health = server.get("/health").await.json();
+    assert_eq!(health["status"], "degraded", "{health}");
+    let issues = health["issues"].to_string();
+    assert!(issues.contains("cannot be read"), "{issues}");
     assert_eq!(server.get(&predictions).await.status, 200);
     server.stop().await.unwrap().unwrap();
 }

@@ -177,6 +177,23 @@ async fn a_knowledge_base_that_cannot_be_opened_is_an_error_that_names_the_node_
         reason.contains("Lost") && !reason.contains("nodes/"),
         "{reason}"
     );
+    // And so is that something is wrong, to whoever watches.
+    let health = server.get("/health").await.json();
+    assert_eq!(health["status"], "degraded", "{health}");
+    let issues = health["issues"].to_string();
+    assert!(
+        issues.contains("knowledge base of a node cannot be read") && !issues.contains("broken"),
+        "{issues}"
+    );
+    assert_eq!(server.get("/status").await.json()["status"], "degraded");
+    let pools = server.get("/connection-pools").await.json();
+    assert_eq!(pools["status"], "degraded", "{pools}");
+    let losses = async || {
+        let text = server.get("/metrics/prometheus").await.text();
+        let line = text.lines().find(|line| line.starts_with("kato_losses "));
+        line.unwrap().to_owned()
+    };
+    assert_eq!(losses().await, "kato_losses 1");
     // The others are as if nothing was wrong.
     let other = server.session("whole").await;
     let observed = server
@@ -186,6 +203,14 @@ async fn a_knowledge_base_that_cannot_be_opened_is_an_error_that_names_the_node_
         )
         .await;
     assert_eq!(observed.status, 200);
+    // Mended as soon as it is read again.
+    std::fs::remove_dir_all(node).unwrap();
+    assert_eq!(
+        server.get("/symbols/stats?node_id=broken").await.status,
+        200
+    );
+    assert_eq!(losses().await, "kato_losses 0");
+    assert_eq!(server.get("/status").await.json()["status"], "healthy");
 }
 
 #[tokio::test]
@@ -443,6 +468,20 @@ async fn backups_are_counted_and_the_oldest_are_removed_where_that_was_asked_for
         after[0] == before[0] && !after.contains(&before[1]),
         "{before:?} {after:?}"
     );
+}
+
+#[tokio::test]
+async fn the_backup_that_was_just_made_is_not_removed() {
+    let dirs = tempfile::tempdir().unwrap();
+    let backups = dirs.path().join("backups");
+    let service = Service::open(dirs.path().join("data"), ServiceOptions::default()).unwrap();
+    let server = Running::of(service, |builder| {
+        let builder = builder.with_backups(&backups).with_max_backups(0);
+        builder.with_pruned_backups(true)
+    })
+    .await;
+    let copied = server.post("/admin/backups", json!({})).await.json();
+    assert!(backups.join(copied["backup"].as_str().unwrap()).exists());
 }
 
 #[tokio::test]

@@ -52,7 +52,7 @@ pub(crate) fn copy(
     to: &Path,
 ) -> Result<CopiedJournal, ServiceError> {
     let written = || ServiceError::journal("write a copy of the journal");
-    let tables = opening::open(to, false)?.tables;
+    let tables = opening::open(to, None)?.tables;
     let mut copied = CopiedJournal::default();
     for (table, _) in TABLES {
         let keyspace = tables.keyspace(table);

@@ -3,10 +3,11 @@
 //! what was acknowledged.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::time::SystemTime;
 
 use fjall::{AbstractTree, Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use uuid::Uuid;
@@ -14,12 +15,12 @@ use uuid::Uuid;
 use super::log::{self, Log};
 use super::mark::{MARK_KEY, Mark};
 use super::tables::{Position, TABLES, Tables};
-use super::versions::{self, CURRENT};
+use super::versions::{self, CURRENT, Fault, Look};
 use super::witness::{self, Witness, WitnessRecord};
 use crate::ServiceError;
 use crate::error::StorageFailure;
 use crate::files::{remove_dir, sync_dir};
-use crate::loss::DataLoss;
+use crate::loss::{DataLoss, Losses};
 
 /// Name of the journal in the service's directory.
 pub(super) const JOURNAL: &str = "journal";
@@ -38,11 +39,15 @@ const ID_KEY: &[u8] = b"journal_id";
 /// The database's own: its version, the directory of its tables, the table of tables in it, and its
 /// lock.
 const DATABASE_VERSION: &str = "version";
+const DATABASE_VERSION_TEXT: &[u8] = b"FJL\x03";
 const KEYSPACES: &str = "keyspaces";
 /// The file that the database locks. It makes it with the database, and wants it to be there ever
 /// after.
 const DATABASE_LOCK: &str = "lock";
 const TABLE_OF_TABLES: u64 = 0;
+
+/// Name of a database that is made for its one table, which is empty.
+const EMPTY: &str = "empty";
 
 /// Memory for reading back; almost everything that is read lies in memory anyway.
 const CACHE_BYTES: u64 = 8 << 20;
@@ -64,6 +69,8 @@ pub(super) struct Opened {
     pub(super) tables: Tables,
     /// The losses, accepted or only reported.
     pub(super) losses: Vec<DataLoss>,
+    /// The first of them, which are written down.
+    pub(super) n_listed: usize,
     /// Bytes at the end of the log that were cut off, as they were no whole write.
     pub(super) bytes_cut_off: u64,
     /// Whether it was made just now.
@@ -76,15 +83,20 @@ pub(super) struct Opened {
 struct Unexpected;
 
 /// Opens the journal in the directory of a service, or creates one.
-pub(super) fn open(service_dir: &Path, accepts_losses: bool) -> Result<Opened, ServiceError> {
+/// Losses are accepted where there is a list for them, and the time.
+pub(super) fn open(
+    service_dir: &Path,
+    accepting: Option<(&Losses, SystemTime)>,
+) -> Result<Opened, ServiceError> {
     let (witness, record) = Witness::open(service_dir)?;
     let opening = Opening {
         dir: service_dir.join(JOURNAL),
         witness_path: service_dir.join(witness::FILE),
-        accepts_losses,
+        accepting,
         losses: Vec::new(),
     };
-    match record {
+    let dir = opening.dir.clone();
+    let opened = match record {
         // An earlier start was broken off before anything was written: what there is of a journal
         // is empty.
         Some(record) if record.is_of_nothing() => {
@@ -94,18 +106,27 @@ pub(super) fn open(service_dir: &Path, accepts_losses: bool) -> Result<Opened, S
         Some(record) => opening.open_known(witness, record),
         None if opening.holds_anything() => opening.open_unwitnessed(witness),
         None => opening.create(witness),
-    }
+    };
+    opened.map_err(|error| match error {
+        error @ (ServiceError::OpenJournal { .. } | ServiceError::Journal { .. }) => {
+            let damage = damage_of_tables(&dir);
+            damage.map_or(error, |loss| ServiceError::Lost { loss })
+        }
+        error => error,
+    })
 }
 
 /// The opening of a journal, as far as it has come.
-struct Opening {
+struct Opening<'a> {
     dir: PathBuf,
     witness_path: PathBuf,
-    accepts_losses: bool,
+    /// The list of losses and the time, where they are accepted.
+    accepting: Option<(&'a Losses, SystemTime)>,
+    /// The losses that were accepted.
     losses: Vec<DataLoss>,
 }
 
-impl Opening {
+impl Opening<'_> {
     /// Returns whether there is anything of a journal.
     fn holds_anything(&self) -> bool {
         let holds = |name: &str| self.dir.join(name).exists();
@@ -114,11 +135,13 @@ impl Opening {
             || log::list(&self.dir).is_ok_and(|log| !log.is_empty())
     }
 
-    /// Refuses a loss, or notes that it was accepted.
+    /// Refuses a loss, or writes down that it was accepted.
     fn lost(&mut self, loss: DataLoss) -> Result<(), ServiceError> {
-        if !self.accepts_losses {
+        let Some((list, now)) = self.accepting else {
             return Err(ServiceError::Lost { loss });
-        }
+        };
+        // Before anything is changed: told twice where this start is broken off, and never not at all.
+        list.write_down(loss.clone(), now)?;
         self.losses.push(loss);
         Ok(())
     }
@@ -172,26 +195,34 @@ impl Opening {
         if let Some(last) = &log.last {
             self.check_tail(last.number, &record, bytes_cut_off)?;
         }
-        self.check_oldest(&log, &record)?;
-        let db = self.database(1)?;
+        if !self.check_oldest(&log, &record)? {
+            return self.create(witness);
+        }
+        let Some(db) = self.known_database(1)? else {
+            return self.create(witness);
+        };
         self.check_tables(&db)?;
         // It has no id where making it, or making it one of this version, was broken off. Then the
         // witness knows of no write yet.
         let id = id_of(&open_table(&db, META)?)?;
         let journal = id.unwrap_or(record.journal);
-        if journal != record.journal || id.is_none() && record.written > 0 {
+        let lacks_id = id.is_none() && record.written > 0 && !self.has_lost_a_part();
+        if journal != record.journal || lacks_id {
             let dir = self.dir.clone();
             self.journal_loss(&dir, "it is not the journal that was here before")?;
         }
         let mut opened = self.tables(db, witness, log.last, bytes_cut_off)?;
         let number = opened.tables.position().number;
-        opened.losses.extend(tail_loss(
-            &opened.tables.dir,
-            number,
-            &record,
-            bytes_cut_off,
-            true,
-        ));
+        // Where a part is lost and no write is left, the last number may have gone with that part.
+        if number > 0 || opened.losses.is_empty() {
+            opened.losses.extend(tail_loss(
+                &opened.tables.dir,
+                number,
+                &record,
+                bytes_cut_off,
+                true,
+            ));
+        }
         opened.upgrade_and_record(journal)?;
         Ok(opened)
     }
@@ -199,20 +230,20 @@ impl Opening {
     /// Opens a journal of which no witness speaks: one of an earlier release, or one whose witness
     /// is gone.
     fn open_unwitnessed(mut self, witness: Witness) -> Result<Opened, ServiceError> {
-        if !self.dir.join(DATABASE_VERSION).exists() {
-            let path = self.dir.join(DATABASE_VERSION);
-            self.journal_loss(&path, "it is gone")?;
+        self.check_version()?;
+        if !self.check_lists()? {
             self.put_aside()?;
             return self.create(witness);
         }
-        self.check_lists()?;
         let log = log::read(&self.dir)?;
         if log.files.is_empty() {
             // A database has a log file from its making on.
             self.journal_loss(&log::path_of(&self.dir, 0), "it is gone")?;
         }
         let bytes_cut_off = self.check_writes(&log, None)?;
-        let db = self.database(1)?;
+        let Some(db) = self.known_database(1)? else {
+            return self.create(witness);
+        };
         let has_meta = db.keyspace_exists(META);
         let has_tables = TABLES.iter().any(|(_, name)| db.keyspace_exists(name));
         if has_tables && !has_meta {
@@ -246,56 +277,115 @@ impl Opening {
         Ok(opened)
     }
 
+    /// Returns whether the loss of a part of the journal was accepted.
+    fn has_lost_a_part(&self) -> bool {
+        let mut losses = self.losses.iter();
+        losses.any(|loss| matches!(loss, DataLoss::Journal { .. }))
+    }
+
     /// Checks that the directories of the database are there; returns `false` if it cannot go on
     /// with what is left.
     fn check_directories(&mut self, record: &WitnessRecord) -> Result<bool, ServiceError> {
-        let version = self.dir.join(DATABASE_VERSION);
-        if !version.exists() {
-            let path = if self.dir.exists() {
-                version
-            } else {
-                self.dir.clone()
-            };
-            self.journal_loss(&path, "it is gone")?;
+        if !self.dir.exists() {
+            let dir = self.dir.clone();
+            self.journal_loss(&dir, "it is gone")?;
             return Ok(false);
         }
-        for table in 0..u64::BITS {
-            if record.tables >> table & 1 == 0 {
-                continue;
-            }
-            let dir = self.dir.join(KEYSPACES).join(table.to_string());
-            if let Some(fault) = versions::fault(&dir)? {
-                self.journal_loss(&fault.path, fault.reason)?;
-                // Without it the database knows of no table.
-                if u64::from(table) == TABLE_OF_TABLES {
-                    return Ok(false);
-                }
-                versions::remove(&dir)?;
+        self.check_version()?;
+        let tables = (0..u64::BITS).filter(|table| record.tables >> table & 1 == 1);
+        for table in tables {
+            if !self.check_table(&self.keyspaces().join(table.to_string()))? {
+                return Ok(false);
             }
         }
         Ok(true)
     }
 
     /// Checks, as [`check_directories`](Self::check_directories) does, the tables that there are.
-    fn check_lists(&mut self) -> Result<(), ServiceError> {
-        let keyspaces = self.dir.join(KEYSPACES);
-        let listed = ServiceError::io("list", &keyspaces);
-        let entries = match fs::read_dir(&keyspaces) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(listed(error)),
-        };
-        for entry in entries {
-            let dir = entry.map_err(listed)?.path();
-            // A table whose making was broken off has none yet.
-            if dir.join(CURRENT).exists()
-                && let Some(fault) = versions::fault(&dir)?
-            {
-                self.journal_loss(&fault.path, fault.reason)?;
-                versions::remove(&dir)?;
+    fn check_lists(&mut self) -> Result<bool, ServiceError> {
+        let mut dirs = directories_of_tables(&self.dir)?;
+        // A table whose making was broken off has none yet.
+        dirs.retain(|dir| dir.join(CURRENT).exists());
+        if dirs.is_empty() {
+            return Ok(true);
+        }
+        // It is made before the others, which the database removes where it is gone.
+        dirs.insert(0, self.table_of_tables());
+        for dir in dirs {
+            if !self.check_table(&dir)? {
+                return Ok(false);
             }
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// Checks that the file is whole that says which version the database has. It holds nothing else,
+    /// so that nothing is lost with it.
+    fn check_version(&mut self) -> Result<(), ServiceError> {
+        let path = self.dir.join(DATABASE_VERSION);
+        let reason = match fs::read(&path) {
+            Ok(found) if found == DATABASE_VERSION_TEXT => return Ok(()),
+            Ok(_) => "it is damaged, or of another release",
+            Err(error) if error.kind() == ErrorKind::NotFound => "it is gone",
+            Err(error) => return Err(ServiceError::io("read", &path)(error)),
+        };
+        self.journal_loss(&path, reason)?;
+        fs::write(&path, DATABASE_VERSION_TEXT).map_err(ServiceError::io("write", &path))
+    }
+
+    /// Checks a table, and begins it anew where that it is lost was accepted; returns `false` if the
+    /// database cannot go on without it.
+    fn check_table(&mut self, dir: &Path) -> Result<bool, ServiceError> {
+        // What is gone on without must be readable to its end.
+        let look = match self.accepting {
+            Some(_) => Look::Content,
+            None => Look::Presence,
+        };
+        let Some(fault) = versions::fault(dir, look)? else {
+            return Ok(true);
+        };
+        self.lost(fault.loss())?;
+        // Without it the database knows of no table.
+        if dir == self.table_of_tables() {
+            return Ok(false);
+        }
+        self.begin_anew(dir)?;
+        Ok(true)
+    }
+
+    /// Puts a table aside that cannot be trusted, and an empty one in its place, into which the database
+    /// takes what the log has of it. The database itself would remove a table that has no list, would
+    /// pass over what the log has of it, and would take in that at a later start.
+    fn begin_anew(&self, table: &Path) -> Result<(), ServiceError> {
+        let making = Self {
+            dir: self.dir.join(EMPTY),
+            witness_path: PathBuf::new(),
+            accepting: None,
+            losses: Vec::new(),
+        };
+        remove_dir(&making.dir)?;
+        let db = making.database(0)?;
+        let id = open_table(&db, EMPTY)?.id();
+        drop(db);
+        let name = table.file_name().unwrap_or_default().to_string_lossy();
+        put_aside_as(table, &self.dir.join(format!("table-{name}")))?;
+        let empty = making.keyspaces().join(id.to_string());
+        fs::create_dir_all(self.keyspaces())
+            .and_then(|()| fs::rename(&empty, table))
+            .map_err(ServiceError::io("make anew", table))?;
+        remove_dir(&making.dir)?;
+        sync_dir(&self.keyspaces())?;
+        sync_dir(&self.dir)
+    }
+
+    /// Returns the directory of the tables.
+    fn keyspaces(&self) -> PathBuf {
+        self.dir.join(KEYSPACES)
+    }
+
+    /// Returns the directory of the table of tables.
+    fn table_of_tables(&self) -> PathBuf {
+        self.keyspaces().join(TABLE_OF_TABLES.to_string())
     }
 
     /// Checks that no log file is gone; returns whether files behind a gap were put away.
@@ -356,7 +446,7 @@ impl Opening {
         bytes_cut_off: u64,
     ) -> Result<(), ServiceError> {
         match tail_loss(&self.dir, number, record, bytes_cut_off, false) {
-            Some(loss) if number < record.flushed && !self.accepts_losses => {
+            Some(loss) if number < record.flushed && self.accepting.is_none() => {
                 Err(ServiceError::Lost { loss })
             }
             // It is reported once it is known what the tables have.
@@ -364,17 +454,20 @@ impl Opening {
         }
     }
 
-    /// Checks that the oldest log files are gone because the tables have what they held.
-    fn check_oldest(&mut self, log: &Log, record: &WitnessRecord) -> Result<(), ServiceError> {
+    /// Checks that the oldest log files are gone because the tables have what they held; returns
+    /// `false` if the journal was given up.
+    fn check_oldest(&mut self, log: &Log, record: &WitnessRecord) -> Result<bool, ServiceError> {
         let (Some(&oldest), Some(first)) = (log.files.first(), log.first) else {
-            return Ok(());
+            return Ok(true);
         };
         if oldest <= record.oldest_log {
-            return Ok(());
+            return Ok(true);
         }
         // Without threads of its own, so that it changes nothing. Every write puts its mark into
         // `meta`: the mark that is stored of that table tells how far the tables have come.
-        let db = self.database(0)?;
+        let Some(db) = self.known_database(0)? else {
+            return Ok(false);
+        };
         let meta = open_table(&db, META)?;
         let stored = stored_mark(&meta)?;
         drop((meta, db));
@@ -385,7 +478,7 @@ impl Opening {
             let path = log::path_of(&self.dir, record.oldest_log);
             self.journal_loss(&path, "it is gone")?;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Checks that the database knows all tables.
@@ -393,11 +486,7 @@ impl Opening {
         let names = TABLES.iter().map(|(_, name)| *name).chain([META]);
         for name in names.filter(|name| !db.keyspace_exists(name)) {
             // A loss that was accepted above may be what the table went with.
-            let is_reported = self
-                .losses
-                .iter()
-                .any(|loss| matches!(loss, DataLoss::Journal { .. }));
-            if !is_reported {
+            if !self.has_lost_a_part() {
                 let dir = self.dir.clone();
                 self.journal_loss(&dir, format!("its table {name} is gone"))?;
             }
@@ -407,18 +496,7 @@ impl Opening {
 
     /// Renames the directory of the journal to `journal.lost-N`, with the first `N` that is free.
     fn put_aside(&self) -> Result<(), ServiceError> {
-        if !self.dir.exists() {
-            return Ok(());
-        }
-        let mut n = 0_u64;
-        let aside = loop {
-            let aside = self.dir.with_extension(format!("lost-{n}"));
-            if !aside.exists() {
-                break aside;
-            }
-            n += 1;
-        };
-        fs::rename(&self.dir, &aside).map_err(ServiceError::io("rename", &self.dir))
+        put_aside_as(&self.dir, &self.dir)
     }
 
     /// Refuses a directory where a file of a table is to be: the database would panic over it, and say
@@ -436,6 +514,21 @@ impl Opening {
             }
         }
         Ok(())
+    }
+
+    /// Opens a database that was there; `None` if it cannot be opened whatever is done about its tables,
+    /// which was accepted, and it was put aside.
+    fn known_database(&mut self, threads: usize) -> Result<Option<Database>, ServiceError> {
+        match self.database(threads) {
+            Err(ServiceError::OpenJournal { path, source })
+                if self.accepting.is_some() && source.is_of_content() =>
+            {
+                self.journal_loss(&path, format!("it cannot be opened: {source}"))?;
+                self.put_aside()?;
+                Ok(None)
+            }
+            opened => opened.map(Some),
+        }
     }
 
     /// Opens the database with so many threads of its own.
@@ -518,6 +611,7 @@ impl Opening {
                 #[cfg(test)]
                 fault: Mutex::default(),
             },
+            n_listed: self.losses.len(),
             losses: self.losses,
             bytes_cut_off,
             is_new: false,
@@ -599,6 +693,42 @@ impl Opened {
         }
         Ok(())
     }
+}
+
+/// Returns the first damage to the files of the tables of a journal; `None` where they are whole, or none
+/// can be looked at.
+fn damage_of_tables(journal: &Path) -> Option<DataLoss> {
+    let dirs = directories_of_tables(journal).ok()?;
+    let faults = dirs.iter().map(|dir| versions::fault(dir, Look::Content));
+    let mut found = faults.filter_map(Result::ok).flatten();
+    found.next().map(Fault::loss)
+}
+
+/// Returns the directories of the tables that there are of a journal.
+fn directories_of_tables(journal: &Path) -> Result<Vec<PathBuf>, ServiceError> {
+    let keyspaces = journal.join(KEYSPACES);
+    let listed = ServiceError::io("list", &keyspaces);
+    let entries = match fs::read_dir(&keyspaces) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(listed(error)),
+    };
+    let dirs = entries.map(|entry| entry.map(|entry| entry.path()));
+    let mut dirs = dirs.collect::<io::Result<Vec<_>>>().map_err(listed)?;
+    dirs.sort_unstable();
+    Ok(dirs)
+}
+
+/// Renames what there is of a directory so that its name ends in `.lost-N`, with the first `N` that is
+/// free.
+fn put_aside_as(dir: &Path, name: &Path) -> Result<(), ServiceError> {
+    if !dir.exists() {
+        return Ok(());
+    }
+    let asides = (0_u64..).map(|n| name.with_extension(format!("lost-{n}")));
+    let mut free = asides.skip_while(|aside| aside.exists());
+    let aside = free.next().expect("not all numbers are taken");
+    fs::rename(dir, &aside).map_err(ServiceError::io("rename", dir))
 }
 
 /// Reads the id of a journal; `None` where it has none yet.

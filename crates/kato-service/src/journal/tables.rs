@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use fjall::{Database, Keyspace, PersistMode, Readable, Snapshot};
 
 use super::mark::{Checksum, MARK_KEY, Mark};
+use super::versions::{self, Look};
 use super::witness::{Witness, WitnessRecord};
 use super::{Change, log};
 use crate::ServiceError;
@@ -117,6 +118,11 @@ impl Tables {
         rows(keyspace, keyspace.prefix(prefix))
     }
 
+    /// Returns the directory of a table.
+    pub(crate) fn path(&self, table: Table) -> &Path {
+        self.keyspace(table).path()
+    }
+
     /// Carries out all changes or none, and hands them to the operating system.
     pub(super) fn write(&self, changes: Vec<Change>) -> fjall::Result<()> {
         #[cfg(test)]
@@ -223,6 +229,14 @@ impl Tables {
             .map_err(ServiceError::journal("measure the journal"))
     }
 
+    /// Writes what the log has into files of the tables.
+    #[cfg(test)]
+    pub(crate) fn write_files(&self) {
+        for keyspace in self.keyspaces.iter().chain([&self.meta]) {
+            keyspace.rotate_memtable_and_wait().unwrap();
+        }
+    }
+
     /// Makes the next step of a kind fail.
     #[cfg(test)]
     pub(crate) fn inject(&self, fault: Fault) {
@@ -284,14 +298,21 @@ fn rows(
     rows.map(move |row| row.into_inner().map_err(unread(&path)))
 }
 
-/// Makes the error of a table that cannot be read.
+/// Makes the error of a table that cannot be read, which names its damaged file where there is one.
 fn unread(path: &Path) -> impl FnOnce(fjall::Error) -> ServiceError {
-    |source| ServiceError::Journal {
-        action: "read the journal; if a file of it is damaged, restore the service's directory from a copy",
-        source: StorageFailure::new(InDirectory {
-            path: path.to_owned(),
-            source,
-        }),
+    |source| {
+        let fault = versions::fault(path, Look::Content).ok().flatten();
+        // The database may have removed a file meanwhile that it needs no more.
+        if let Some(fault) = fault.filter(|fault| fault.path.exists()) {
+            return ServiceError::Lost { loss: fault.loss() };
+        }
+        ServiceError::Journal {
+            action: "read the journal; if a file of it is damaged, restore the service's directory from a copy, or start without what that held (`accept_losses`; `serve --accept-losses`)",
+            source: StorageFailure::new(InDirectory {
+                path: path.to_owned(),
+                source,
+            }),
+        }
     }
 }
 
@@ -309,7 +330,7 @@ mod tests {
     #[test]
     fn a_log_is_whole_whatever_the_database_does_between_two_writes() {
         let dir = tempfile::tempdir().unwrap();
-        let tables = opening::open(dir.path(), false).unwrap().tables;
+        let tables = opening::open(dir.path(), None).unwrap().tables;
         let before = tables.db.seqno();
         // So large that tables are written to files, and merged, all the while: the threads that do
         // so take places of the database as well, also between the look at the next one and a write.
@@ -334,7 +355,7 @@ mod tests {
     #[test]
     fn what_the_files_of_a_table_have_is_told_from_what_the_log_has() {
         let dir = tempfile::tempdir().unwrap();
-        let tables = opening::open(dir.path(), false).unwrap().tables;
+        let tables = opening::open(dir.path(), None).unwrap().tables;
         let write = || {
             let put = Change::Put(Table::Runs, b"run".to_vec(), Vec::new());
             tables.write(vec![put]).unwrap();

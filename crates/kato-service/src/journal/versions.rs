@@ -1,9 +1,14 @@
-//! The lists in which the tables of the database keep what files they have. They are checked before
-//! the database reads them: it takes their lengths for granted, and one that is not right ends the
-//! process for want of memory.
+//! The lists in which the tables of the database keep what files they have, and these files. They are
+//! checked before the database reads them: it takes lengths in the lists for granted, and one that is
+//! not right ends the process for want of memory.
 //!
 //! In a table's directory `current` has the number of the list (8 bytes, little-endian) and
-//! XXH3-128 (16 bytes, little-endian) of the file `vN` that is the list.
+//! XXH3-128 (16 bytes, little-endian) of the file `vN` that is the list. That is an archive of the
+//! crate `sfa`: sections; `TOC!`, their number (4 bytes), and place (8), length (8), length of the name
+//! (2) and name of each; `SFA!`, 1, 0, XXH3-128 of that table of contents, its place (8) and its
+//! length (8). Its section `tables` has the number of levels (1 byte), of runs in each (1), of files in
+//! each run (4), and of each file its number (8), 0, its XXH3-128 and 8 bytes more. The files are
+//! `tables/N`.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -12,20 +17,45 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::ServiceError;
-use crate::files::remove_file;
+use crate::loss::DataLoss;
 
 /// Name of the file that says which list there is.
 pub(super) const CURRENT: &str = "current";
 
-/// A list that cannot be trusted.
+/// Name of the directory with the files of a table.
+const FILES: &str = "tables";
+
+/// Bytes behind the table of contents of a list.
+const TRAILER_BYTES: usize = 4 + 1 + 1 + 16 + 8 + 8;
+
+/// The files of tables that are looked at, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// Whether they are there, which takes no time.
+    Presence,
+    /// All that they hold.
+    Content,
+}
+
+/// A list, or a file in it, that cannot be trusted.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub(super) path: PathBuf,
     pub(super) reason: &'static str,
 }
 
-/// Returns what is wrong with the list in the directory of a table, if anything is.
-pub(super) fn fault(table: &Path) -> Result<Option<Fault>, ServiceError> {
+impl Fault {
+    /// Returns the fault as a loss.
+    pub(super) fn loss(self) -> DataLoss {
+        DataLoss::Journal {
+            path: self.path,
+            reason: self.reason.to_owned(),
+        }
+    }
+}
+
+/// Returns what is wrong with the list in the directory of a table or with a file in it, if anything is.
+pub(super) fn fault(table: &Path, look: Look) -> Result<Option<Fault>, ServiceError> {
     let current = table.join(CURRENT);
     let Some(content) = read(&current)? else {
         let path = if table.exists() {
@@ -33,36 +63,106 @@ pub(super) fn fault(table: &Path) -> Result<Option<Fault>, ServiceError> {
         } else {
             table.to_owned()
         };
-        return Ok(Some(Fault {
-            path,
-            reason: "it is gone",
-        }));
-    };
-    let damaged = |path| {
-        let reason = "it is damaged";
-        Ok(Some(Fault { path, reason }))
+        return Ok(Some(gone(path)));
     };
     let Some((number, rest)) = content.split_first_chunk() else {
-        return damaged(current);
+        return Ok(Some(damaged(current)));
     };
     let Some(checksum) = rest.first_chunk() else {
-        return damaged(current);
+        return Ok(Some(damaged(current)));
     };
     let list = table.join(format!("v{}", u64::from_le_bytes(*number)));
     match read(&list)? {
-        None => Ok(Some(Fault {
-            path: list,
-            reason: "it is gone",
-        })),
-        Some(bytes) if xxh3_128(&bytes) != u128::from_le_bytes(*checksum) => damaged(list),
-        Some(_) => Ok(None),
+        None => Ok(Some(gone(list))),
+        Some(bytes) if xxh3_128(&bytes) != u128::from_le_bytes(*checksum) => {
+            Ok(Some(damaged(list)))
+        }
+        Some(bytes) => fault_of_files(&table.join(FILES), &bytes, look),
     }
 }
 
-/// Removes what says which list there is: without it the database makes the table anew, and takes
-/// what the log has of it.
-pub(super) fn remove(table: &Path) -> Result<(), ServiceError> {
-    remove_file(&table.join(CURRENT))
+/// Returns the first of the files in a list that is gone or damaged.
+fn fault_of_files(dir: &Path, list: &[u8], look: Look) -> Result<Option<Fault>, ServiceError> {
+    // The checksum of the list was right: one that is not understood is of another release of the
+    // database, which will say so.
+    for (number, checksum) in files_in(list).unwrap_or_default() {
+        let path = dir.join(number.to_string());
+        if !path.exists() {
+            return Ok(Some(gone(path)));
+        }
+        let is_whole = match look {
+            Look::Presence => true,
+            Look::Content => {
+                path.is_file() && read(&path)?.as_deref().map(xxh3_128) == Some(checksum)
+            }
+        };
+        if !is_whole {
+            return Ok(Some(damaged(path)));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the numbers and checksums of the files in a list; `None` where it has another form.
+fn files_in(list: &[u8]) -> Option<Vec<(u64, u128)>> {
+    let mut rest = section(list, b"tables")?;
+    let mut files = Vec::new();
+    for _level in 0..u8::from_le_bytes(take(&mut rest)?) {
+        for _run in 0..u8::from_le_bytes(take(&mut rest)?) {
+            for _file in 0..u32::from_le_bytes(take(&mut rest)?) {
+                let number = u64::from_le_bytes(take(&mut rest)?);
+                let [0] = take(&mut rest)? else { return None };
+                let checksum = u128::from_le_bytes(take(&mut rest)?);
+                let _place: [u8; 8] = take(&mut rest)?;
+                files.push((number, checksum));
+            }
+        }
+    }
+    Some(files)
+}
+
+/// Returns a section of an archive.
+fn section<'a>(archive: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let mut trailer = &archive[archive.len().checked_sub(TRAILER_BYTES)?..];
+    let (b"SFA!\x01\0", _checksum) = (&take(&mut trailer)?, take::<16>(&mut trailer)?) else {
+        return None;
+    };
+    let mut contents = archive.get(place(&mut trailer)?..)?;
+    let b"TOC!" = &take(&mut contents)? else {
+        return None;
+    };
+    for _ in 0..u32::from_le_bytes(take(&mut contents)?) {
+        let (at, length) = (place(&mut contents)?, place(&mut contents)?);
+        let name_length = u16::from_le_bytes(take(&mut contents)?).into();
+        let (found, rest) = contents.split_at_checked(name_length)?;
+        if found == name {
+            return archive.get(at..)?.get(..length);
+        }
+        contents = rest;
+    }
+    None
+}
+
+/// Takes the next bytes.
+fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (taken, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(*taken)
+}
+
+/// Takes a place or a length.
+fn place(bytes: &mut &[u8]) -> Option<usize> {
+    usize::try_from(u64::from_le_bytes(take(bytes)?)).ok()
+}
+
+const fn gone(path: PathBuf) -> Fault {
+    let reason = "it is gone";
+    Fault { path, reason }
+}
+
+const fn damaged(path: PathBuf) -> Fault {
+    let reason = "it is damaged";
+    Fault { path, reason }
 }
 
 /// Reads a file; `None` if it is gone.

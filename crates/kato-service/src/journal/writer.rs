@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn the_queue_takes_a_bounded_number_of_bytes() {
         let dir = tempfile::tempdir().unwrap();
-        let (journal, _) = Journal::open(dir.path(), false).unwrap();
+        let (journal, _) = Journal::open(dir.path(), None).unwrap();
         let large = || {
             let mut entry = Entry::default();
             entry.put(Table::Runs, "run", vec![0; QUEUE_BYTES]);

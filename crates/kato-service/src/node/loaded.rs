@@ -21,7 +21,7 @@ use crate::clock::Micros;
 use crate::error::StorageFailure;
 use crate::heads::Listeners;
 use crate::journal::{Entry, LessonsRecord, Table, TakenBack, key_of_lessons, sequence_of};
-use crate::loss::DataLoss;
+use crate::loss::{DataLoss, Losses};
 
 /// Key of the checkpoint under which a store keeps the sequence number of the last lessons folded
 /// into it.
@@ -37,6 +37,8 @@ pub(crate) struct LoadedNode {
     charge: Charge,
     /// The heads that count what it is taught.
     listeners: Listeners,
+    /// What was damaged when it was read, names no files.
+    damage: OnceLock<Box<str>>,
     /// Why it must be loaded again; see [`fail`](Self::fail).
     pub(super) failure: OnceLock<StorageFailure>,
     /// Its store on the disk; `None` in memory.
@@ -153,6 +155,11 @@ impl LoadedNode {
 
     /// Returns the commit of its knowledge base that is served.
     pub(super) fn storage(&self) -> NodeStorage {
+        if let Some(reason) = self.damage.get() {
+            return NodeStorage::Damaged {
+                reason: reason.to_string(),
+            };
+        }
         let embedded = self.store.as_ref().and_then(|store| store.embedded());
         embedded.map_or(NodeStorage::Unwritten, |store| NodeStorage::Whole {
             commit: store.n_commits(),
@@ -176,11 +183,27 @@ impl LoadedNode {
             gate: Mutex::default(),
             charge,
             listeners: Listeners::default(),
+            damage: OnceLock::new(),
             failure: OnceLock::new(),
             store,
             indexing: Mutex::new(indexing),
             folding: Mutex::default(),
         }
+    }
+
+    /// Notes an error of reading it, and reports it until the node is loaded anew.
+    pub(crate) fn note(&self, error: &ServiceError, losses: &Losses) {
+        let Some(store) = self.store.as_ref().filter(|_| error.is_of_reading()) else {
+            return;
+        };
+        if let Some(damage) = error.damage() {
+            self.damage.get_or_init(|| damage.into());
+        }
+        losses.report(DataLoss::Unreadable {
+            node_id: self.node.name().to_owned(),
+            path: store.dir().to_owned(),
+            reason: error.with_causes(),
+        });
     }
 
     /// Charges the node with the memory that its knowledge takes now.

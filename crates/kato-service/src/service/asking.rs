@@ -133,7 +133,8 @@ impl Service {
         let (key, nodes) = &ground.levels;
         let limit = self.shared.options.max_head_memory;
         let heads = &self.shared.heads;
-        heads.ask((key.clone(), nodes), limit, cancel, ask)
+        let asked = heads.ask((key.clone(), nodes), limit, cancel, ask);
+        asked.map_err(|error| self.shared.note_level(nodes, error))
     }
 }
 

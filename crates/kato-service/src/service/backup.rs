@@ -31,17 +31,22 @@ struct Moment<'a> {
 impl Service {
     /// Copies the service into a new or empty directory while it runs; [`open`](Self::open) opens
     /// the copy with everything that was acknowledged before the call, and perhaps with some of
-    /// what came after, each operation as a whole.
+    /// what came after, each operation as a whole. Not copied are indexes, which the copy writes
+    /// anew, and what lasts until a node leaves memory, such as that training was finalized.
     ///
-    /// A node that cannot be read as a whole does not keep the others from being copied: the report
-    /// has it, and so has the file `LOSSES` of the copy. Of such a node the copy has every file
-    /// that can be read.
+    /// Files of knowledge bases are copied as they are. One that is gone or cannot be read, and a
+    /// manifest that is damaged, do not keep the others from being copied: the report has it, and
+    /// so has the file `LOSSES` of the copy, which has every file that can be read. Damage within
+    /// other files is not looked for: the copy has it as well. A journal that cannot be read fails
+    /// the call.
     ///
     /// Writes wait while the files are listed, which takes as long as giving each a second name (a
-    /// copy of it where the file system has no links); they go on while it is copied. Needs the
-    /// space of the copy, and until it is done what is removed meanwhile; it leaves
-    /// [`backup_reserve`](crate::ServiceOptions::backup_reserve) free. A copy that fails is
-    /// removed; one that a kill broke off says so when it is opened.
+    /// copy of it where the file system has no links); they go on while it is copied. Another copy
+    /// waits for this one. Needs the space of the copy, and until it is done what is removed
+    /// meanwhile; ends where less than [`backup_reserve`](crate::ServiceOptions::backup_reserve)
+    /// would be left free, or is found to be left while others write. A copy that fails is removed,
+    /// or, where that fails too, says that it is not finished when it is opened, as one that a kill
+    /// broke off does.
     ///
     /// ```
     /// use kato_service::answer::NewSession;
@@ -61,8 +66,8 @@ impl Service {
     /// # Errors
     ///
     /// [`ServiceError::NotEmpty`], [`ServiceError::NoRoom`], [`ServiceError::InMemory`],
-    /// [`ServiceError::Closed`], [`ServiceError::StorageFailed`], [`ServiceError::Journal`],
-    /// [`ServiceError::Io`].
+    /// [`ServiceError::Closed`], [`ServiceError::StorageFailed`], [`ServiceError::Lost`],
+    /// [`ServiceError::Journal`], [`ServiceError::Io`].
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<BackupReport, ServiceError> {
         let to = to.as_ref();
         let shared = &self.shared;

@@ -60,10 +60,10 @@ impl Service {
         let ids = std::iter::once(&node_id).chain(&query.above);
         let limit = self.shared.options.max_head_memory;
         let heads = &self.shared.heads;
-        let mut answer = match names {
+        let asked = match names {
             false => heads.ask((key, &nodes), limit, cancel, |head| {
-                answer(head, query, &history, of_all, cancel)
-            })??,
+                Ok(answer(head, query, &history, of_all, cancel)?)
+            }),
             true => heads.ask_with_listing((key, &nodes), limit, cancel, |head, listing| {
                 let mut answer = answer(head, query, &history, of_all, cancel)?;
                 let explanations = &mut answer.explanations;
@@ -75,9 +75,11 @@ impl Service {
                     (query.patterns, limit),
                     cancel,
                 )?;
-                Ok::<_, ServiceError>(answer)
-            })??,
+                Ok(answer)
+            }),
         };
+        let asked = asked.and_then(|answered| answered);
+        let mut answer = asked.map_err(|error| self.shared.note_level(&nodes, error))?;
         let level = |(node_id, node): (&String, &Arc<LoadedNode>)| CountedNode {
             node_id: node_id.clone(),
             patterns: node.node().totals().patterns,

@@ -211,7 +211,7 @@ impl Service {
         let found = look(node.node());
         found
             .map(Some)
-            .map_err(|error| ServiceError::from(error).of_node(node_id))
+            .map_err(|error| self.shared.note(&node, node_id, error.into()))
     }
 
     /// Returns the node in memory; `None` if there is nothing of it.

@@ -115,7 +115,8 @@ impl Service {
             // It may have taught something that is not among the lessons.
             node.listeners().lose();
         }
-        let outcome = match outcome.map_err(|error| error.of_node(entry.node.node_id())) {
+        let note = |error| shared.note(&node, entry.node.node_id(), error);
+        let outcome = match outcome.map_err(note) {
             Err(error) if lessons.is_empty() => {
                 if let Some(guard) = guard {
                     guard.done();

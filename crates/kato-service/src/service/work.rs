@@ -275,10 +275,9 @@ impl Service {
         config: &SessionConfig,
         cancel: &Cancel,
     ) -> Result<Predictions, ServiceError> {
-        let node = node.node();
-        let predictions = node.predict_unless(stm, config, cancel);
-        let predictions =
-            predictions.map_err(|error| ServiceError::from(error).of_node(node.name()))?;
+        let predictions = node.node().predict_unless(stm, config, cancel);
+        let note = |error: EngineError| self.shared.note(node, node.node().name(), error.into());
+        let predictions = predictions.map_err(note)?;
         self.shared.counters.predictions.add(1);
         Ok(predictions)
     }
