@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kato_model::naming::processor_id;
 use kato_model::{AttributeLimits, RunName};
-use kato_store::StoreError;
+use kato_store::{Rescue, StoreError};
 use mongodb::bson::doc;
 use serde_json::Value;
 
@@ -308,6 +308,7 @@ impl MongoStoreBuilder {
         serde_json::from_str(&record.configuration).map_err(|error| StoreError::Corrupt {
             place: server.place_of(&[&run_database(self.run.as_str())]),
             reason: format!("the configuration is no JSON: {error}"),
+            rescue: Rescue::Nothing,
         })
     }
 

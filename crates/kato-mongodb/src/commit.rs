@@ -3,12 +3,14 @@
 mod apply;
 mod bulk;
 mod bulks;
+mod commands;
 mod commit_log;
 mod document_change;
 mod documents_and_vectors;
 mod journal;
 mod merge;
 mod settings;
+mod sizes;
 mod symbol_sums;
 mod transaction;
 

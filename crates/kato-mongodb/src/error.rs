@@ -77,6 +77,19 @@ pub enum Error {
         /// Bytes that a pattern may take.
         limit: u64,
     },
+    /// A document would become larger than a document may be, with what it holds already. Nothing of the
+    /// commit was written, and the last one still holds.
+    #[error(
+        "{document} would take {bytes} bytes, and a document may take {limit}; nothing was written: keep less in it, or learn into a directory"
+    )]
+    Overgrown {
+        /// What the document is of: a pattern, a symbol or a vector.
+        document: String,
+        /// Bytes that it would take.
+        bytes: u64,
+        /// Bytes that a document may take.
+        limit: u64,
+    },
 }
 
 impl Error {
@@ -88,7 +101,7 @@ impl Error {
             Self::Address => StoreErrorKind::Misconfigured,
             Self::LeaseLost => StoreErrorKind::Fenced,
             Self::Meddled { .. } => StoreErrorKind::Tampered,
-            Self::TooLarge { .. } => StoreErrorKind::TooLarge,
+            Self::TooLarge { .. } | Self::Overgrown { .. } => StoreErrorKind::TooLarge,
         }
     }
 
@@ -136,6 +149,11 @@ mod tests {
             },
             Error::TooLarge {
                 name,
+                bytes: 2,
+                limit: 1,
+            },
+            Error::Overgrown {
+                document: "symbol \"a\"".to_owned(),
                 bytes: 2,
                 limit: 1,
             },

@@ -17,7 +17,7 @@ pub(crate) use self::document::{
 pub(crate) use self::indexes::prepare_indexes;
 pub(crate) use self::metadata_paths::PlacedMetadata;
 pub(crate) use self::node::{
-    EXTENSION_FIELD, NODE_SUFFIX, PATTERNS, SYMBOLS, TOTALS, TOTALS_FIELDS,
+    DOCUMENT_LIMIT, EXTENSION_FIELD, NODE_SUFFIX, PATTERNS, SYMBOLS, TOTALS, TOTALS_FIELDS,
 };
 pub(crate) use self::preparation::{clear_node, clear_run, prepare_node, prepare_run};
 pub(crate) use self::sample_and_vector::{document_key, vector_key, vector_of, vector_prefix};

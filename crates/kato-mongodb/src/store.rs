@@ -238,10 +238,10 @@ impl PatternStore for MongoStore {
             names.sort_unstable();
             names.dedup();
             let kind = BlobKind::Patterns(node_idx);
-            let mut blobs = Blobs::new(self.run.place());
+            let mut blobs = Blobs::default();
             self.reader
                 .patterns(&self.node(node_idx)?, &names, |pattern| {
-                    staged.add_if(kind, blobs.push(PatternDelta::from(pattern))?)
+                    staged.add_if(kind, blobs.push(PatternDelta::counted(pattern))?)
                 })?;
             staged.add_if(kind, blobs.finish()?)?;
         }

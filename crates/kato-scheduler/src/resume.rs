@@ -5,7 +5,7 @@ use std::path::Path;
 use kato_learner::{HierarchicalConceptLearner, TailPolicy};
 use kato_loader::{RecordCounts, StreamingDatasetLoader};
 use kato_store::embedded::{DamagePolicy, EmbeddedOptions};
-use kato_store::{EmbeddedStore, PatternStore as _, Place, StoreError};
+use kato_store::{EmbeddedStore, PatternStore as _, Place, Rescue, StoreError};
 use serde_json::Value;
 
 use crate::store_backend::StoreBackend;
@@ -83,6 +83,7 @@ fn open_newest(kb: &Path, options: EmbeddedOptions) -> Result<EmbeddedStore, Sto
             return Err(StoreError::Corrupt {
                 place: Place::from_path(&file.path),
                 reason: file.reason.clone(),
+                rescue: Rescue::Unknown,
             });
         }
     }

@@ -63,7 +63,7 @@ pub(crate) use self::staged::stored_attributes;
 use self::staged::{StagedSegment, write_batch};
 use crate::contract::{Scan, StagedBatch, SymbolCounts, Totals, check_node, check_node_count};
 use crate::visit::ContentDigest;
-use crate::{PatternStore, PatternVisitor, Place, StoreError, StoredPattern, Tombstones};
+use crate::{PatternStore, PatternVisitor, Place, Rescue, StoreError, StoredPattern, Tombstones};
 
 /// A run's knowledge bases in one directory.
 ///
@@ -760,7 +760,18 @@ fn newest_manifest(dir: &Path) -> Result<Option<(Manifest, &'static str)>, Store
     };
     match manifests.best() {
         Some((manifest, file, true)) => Ok(Some((manifest.clone(), file))),
-        _ => Err(manifests.damaged(dir).swap_remove(0).into_error()),
+        best => {
+            let damaged = manifests.damaged(dir).swap_remove(0);
+            let rescue = match best {
+                Some(_) => Rescue::Unknown,
+                None => Rescue::Nothing,
+            };
+            Err(StoreError::corrupt_with(
+                &damaged.path,
+                damaged.reason,
+                rescue,
+            ))
+        }
     }
 }
 

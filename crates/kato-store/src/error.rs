@@ -59,10 +59,28 @@ impl StoreErrorKind {
                 "{place} was changed from outside: stop other writers, then restore it from a copy or train again"
             ),
             Self::TooLarge => {
-                format!("a pattern is larger than {place} can hold: learn shorter patterns")
+                format!(
+                    "something is larger than {place} can hold: learn shorter patterns, or less with each"
+                )
             }
         }
     }
+}
+
+/// What is left of what is damaged, as far as that was looked at: by it an error tells the ways out, and
+/// none that does not work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Rescue {
+    /// It was not looked at: a read has found damage.
+    Unknown,
+    /// The commit before is whole and holds something.
+    Commit,
+    /// There is no such commit, and some of the parts may be whole.
+    Parts,
+    /// Nothing can be saved: no manifest is whole, or no segment, or it is no knowledge base that has
+    /// these.
+    Nothing,
 }
 
 /// An error of a store.
@@ -115,12 +133,14 @@ pub enum StoreError {
     },
     /// A file, or a part of what a server holds, is not what was written to it. Nothing read from
     /// the damaged part was used.
-    #[error("{place} is damaged: {reason}; {}restore it from a copy, or train again", place.choose("save what is whole of a knowledge base with `kato salvage`, ", ""))]
+    #[error("{place} is damaged: {reason}; {}restore it from a copy, or train again {}", by_salvage(place, *rescue), place.choose("into another directory", "under another name"))]
     Corrupt {
         /// The file or address.
         place: Place,
         /// The inconsistency that was found.
         reason: String,
+        /// What is left.
+        rescue: Rescue,
     },
     /// The store has no place for tombstones.
     #[error(
@@ -214,6 +234,14 @@ pub enum StoreError {
     },
 }
 
+/// Returns the way out by salvage, where there may be something to save.
+const fn by_salvage(place: &Place, rescue: Rescue) -> &'static str {
+    match (place, rescue) {
+        (Place::Address(_), _) | (_, Rescue::Nothing) => "",
+        _ => "save what is whole of the knowledge base, if anything is, with `kato salvage`, ",
+    }
+}
+
 /// Returns what a write has met.
 fn limit_of(full: &io::Error) -> &'static str {
     match ErrorKind::of_io(full.kind()) {
@@ -247,11 +275,22 @@ impl StoreError {
         }
     }
 
-    /// Creates the error for a damaged file.
+    /// Creates the error for a damaged file of a knowledge base.
     pub(crate) fn corrupt(path: &Path, reason: impl Into<String>) -> Self {
+        Self::corrupt_with(path, reason, Rescue::Unknown)
+    }
+
+    /// Creates the error for a damaged slice, of which nobody can save a part.
+    pub(crate) fn corrupt_slice(path: &Path, reason: impl Into<String>) -> Self {
+        Self::corrupt_with(path, reason, Rescue::Nothing)
+    }
+
+    /// Creates the error for a damaged file, with what is left beside it.
+    pub(crate) fn corrupt_with(path: &Path, reason: impl Into<String>, rescue: Rescue) -> Self {
         Self::Corrupt {
             place: Place::from_path(path),
             reason: reason.into(),
+            rescue,
         }
     }
 
@@ -280,16 +319,31 @@ impl StoreError {
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
+    /// # use kato_model::{LearnBatch, PatternName, batch::BatchSymbol};
+    /// # use kato_store::PatternStore;
     /// use kato_store::EmbeddedStore;
     /// use serde_json::json;
     ///
-    /// EmbeddedStore::create(&dir, &["node0"], json!(null))?;
+    /// let store = EmbeddedStore::create(&dir, &["node0"], json!(null))?;
+    /// # for commit in ["a", "b"] {
+    /// #     let mut batch = LearnBatch::new(1);
+    /// #     let symbol = batch.literal(commit);
+    /// #     batch.learn(0, PatternName::of_events(&[[commit]]), [BatchSymbol::Literal(symbol)]);
+    /// #     store.commit(vec![store.stage(batch.seal())?], json!(commit))?;
+    /// # }
+    /// // Two commits later:
+    /// drop(store);
     /// for manifest in ["MANIFEST", "MANIFEST.twin"] {
     ///     std::fs::write(dir.path().join(manifest), "{")?;
     /// }
     /// let error = EmbeddedStore::open(&dir).unwrap_err();
-    /// let advice = error.advice().expect("there may be a commit before");
+    /// let advice = error.advice().expect("there is a commit before");
     /// assert!(advice.to_string().contains("`DamagePolicy::GoBack`"));
+    ///
+    /// // Without a whole manifest nothing can be saved.
+    /// std::fs::write(dir.path().join("MANIFEST.previous"), "{")?;
+    /// let error = EmbeddedStore::open(&dir).unwrap_err();
+    /// assert!(error.advice().is_none() && !error.to_string().contains("salvage"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -297,10 +351,17 @@ impl StoreError {
         match self {
             Self::Corrupt {
                 place: Place::Path(_),
+                rescue,
                 ..
-            } => Some(Advice::new(&[
-                "go back to the commit before it with `DamagePolicy::GoBack`, if that is whole and holds something",
-            ])),
+            } => match rescue {
+                Rescue::Unknown => Some(Advice::new(&[
+                    "go back to the commit before it with `DamagePolicy::GoBack`, if that is whole and holds something",
+                ])),
+                Rescue::Commit => Some(Advice::new(&[
+                    "go back to the commit before it with `DamagePolicy::GoBack`",
+                ])),
+                Rescue::Parts | Rescue::Nothing => None,
+            },
             _ => None,
         }
     }

@@ -49,7 +49,7 @@ pub mod visit;
 
 pub use contract::PatternStore;
 pub use embedded::EmbeddedStore;
-pub use error::{StoreError, StoreErrorKind};
+pub use error::{Rescue, StoreError, StoreErrorKind};
 pub use exchange::ExchangeError;
 pub use knowledge_base::KnowledgeBase;
 pub use memory::MemoryStore;

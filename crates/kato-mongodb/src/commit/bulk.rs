@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use kato_model::AttributeLimits;
-use kato_store::StoreError;
+use kato_store::{Rescue, StoreError};
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{Document, RawDocumentBuf, doc};
 
+use super::commands::{Command, Commands};
 use super::document_change::{DocumentChange, Target};
 use crate::connection::{Server, Sessions};
 use crate::error::Error;
@@ -65,12 +66,16 @@ impl BulkContext {
     ) -> Result<Target, StoreError> {
         let found = held.get(&*change.key()).map(|found| &**found);
         let target = change.target(found, self.subtract, &self.limits);
-        target.ok_or_else(|| StoreError::Corrupt {
-            place: self
-                .server
-                .place_of(&[&bulk.database, bulk.collection(), &change.key()]),
-            reason: "it is no pattern, and writing over it would lose what it holds".to_owned(),
-        })
+        target.ok_or_else(|| no_pattern(&self.server, bulk, change))
+    }
+}
+
+/// Returns the error of a document that is no pattern.
+pub(super) fn no_pattern(server: &Server, bulk: &Bulk, change: &DocumentChange) -> StoreError {
+    StoreError::Corrupt {
+        place: server.place_of(&[&bulk.database, bulk.collection(), &change.key()]),
+        reason: "it is no pattern, and writing over it would lose what it holds".to_owned(),
+        rescue: Rescue::Nothing,
     }
 }
 
@@ -82,6 +87,13 @@ impl Bulk {
         self.changes.first().map_or("", DocumentChange::collection)
     }
 
+    /// Returns the field that identifies a document in the collection.
+    pub(super) fn key_field(&self) -> &'static str {
+        self.changes
+            .first()
+            .map_or("name", DocumentChange::key_field)
+    }
+
     /// Returns the keys of the changes that `wanted` picks.
     pub(super) fn keys(&self, wanted: impl Fn(&DocumentChange) -> bool) -> Vec<String> {
         let changes = self.changes.iter().filter(|change| wanted(change));
@@ -90,19 +102,12 @@ impl Bulk {
 
     /// Returns a query for the documents with these keys.
     pub(super) fn filter(&self, keys: &[String]) -> Document {
-        let field = self
-            .changes
-            .first()
-            .map_or("name", DocumentChange::key_field);
-        doc! {field: {"$in": keys}}
+        doc! {self.key_field(): {"$in": keys}}
     }
 
     /// Indexes documents by their key.
     pub(super) fn by_key(&self, documents: Vec<RawDocumentBuf>) -> HashMap<String, RawDocumentBuf> {
-        let field = self
-            .changes
-            .first()
-            .map_or("name", DocumentChange::key_field);
+        let field = self.key_field();
         let keyed = documents.into_iter().filter_map(|document| {
             let key = document.get_str(field).ok()?.to_owned();
             Some((key, document))
@@ -110,35 +115,19 @@ impl Bulk {
         keyed.collect()
     }
 
-    /// Builds the command that writes the bulk, and returns it behind the number of its upserts.
-    /// `upsert` writes one change and returns whether it did.
-    pub(super) fn command(
+    /// Builds the commands that write the bulk. `upsert` writes one change and returns whether it did.
+    pub(super) fn commands(
         &self,
         durable: bool,
         mut upsert: impl FnMut(usize, &DocumentChange, &mut BsonWriter) -> bool,
-    ) -> (usize, RawDocumentBuf) {
-        let mut out = BsonWriter::new();
-        out.text("update", self.collection());
-        let mut n_upserts = 0;
-        out.array("updates", |out| {
-            for (idx, change) in self.changes.iter().enumerate() {
-                let mut written = false;
-                // Numbered by what is written and not by place in the bulk: the indexes of an array
-                // are consecutive.
-                out.element_if(n_upserts, |out| {
-                    written = upsert(idx, change, out);
-                    written
-                });
-                n_upserts += usize::from(written);
+    ) -> Vec<Command> {
+        let mut commands = Commands::new(self.collection(), durable);
+        for (idx, change) in self.changes.iter().enumerate() {
+            let mut out = BsonWriter::new();
+            if upsert(idx, change, &mut out) {
+                commands.push(out);
             }
-        });
-        // Unordered, so that the server goes on behind a write that fails. Every change has a
-        // document of its own, so the order does not matter.
-        out.boolean("ordered", false);
-        // In a transaction the concern belongs to the commit; servers refuse it on single commands.
-        if durable {
-            out.document("writeConcern", |out| out.text("w", "majority"));
         }
-        (n_upserts, out.finish())
+        commands.finish()
     }
 }

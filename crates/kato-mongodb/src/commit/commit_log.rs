@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::bulks::{apply_bulks, bulk_id};
 use super::documents_and_vectors::apply_documents_and_vectors;
 use super::settings::CommitSettings;
+use super::sizes::check_sizes;
 use crate::connection::{Server, durable};
 use crate::error::Error;
 use crate::layout::{clear_node, clear_run};
@@ -176,6 +177,10 @@ impl CommitLog {
         let (batches, _empty): (Vec<_>, Vec<_>) =
             batches.into_iter().partition(Staged::has_content);
         let is_more = action == Action::Clear || !batches.is_empty();
+        let sources: Vec<BatchSource> = batches.into_iter().map(Staged::source).collect();
+        if action == Action::Learn {
+            check_sizes(&self.run, &self.settings, &sources)?;
+        }
         // Before the decision: a scan that cannot be saved fails the commit while the last one
         // still holds.
         if is_more {
@@ -185,13 +190,13 @@ impl CommitLog {
             number: state.commit + 1,
             token: ObjectId::new(),
             action,
-            staged: batches.iter().map(|staged| staged.record.clone()).collect(),
+            staged: sources.iter().map(|source| source.record.clone()).collect(),
             guard: self.settings.guard,
             chunk: self.settings.chunk as i64,
         };
         // From here on the record may name the blobs, whatever is answered, so dropping the batches
         // must not delete them.
-        batches.iter().for_each(Staged::keep);
+        sources.iter().for_each(|source| source.keep(true));
         let decided = self.write_commit_record(owner, &pending, is_more, &checkpoint);
         match decided {
             Ok(()) => {}
@@ -200,7 +205,7 @@ impl CommitLog {
                     // The update may have got through: the next call asks the record.
                     state.needs_recovery = true;
                 } else if !error.is_fenced() {
-                    batches.iter().for_each(Staged::abandon);
+                    sources.iter().for_each(|source| source.keep(false));
                 }
                 // With the lease gone, an attempt without an answer may have been the commit that
                 // the new owner now applies from these blobs: they stay until the run is opened
@@ -212,7 +217,6 @@ impl CommitLog {
         // this call.
         (state.checkpoint, state.commit) = (checkpoint, pending.number);
         if is_more {
-            let sources: Vec<BatchSource> = batches.into_iter().map(Staged::source).collect();
             match self.apply_commit(&pending, &sources, false) {
                 Err(error) if error.is_transient() => {
                     // No reason to fail a commit that is decided: whoever reads or writes next

@@ -138,6 +138,47 @@ impl DocumentChange {
         }
     }
 
+    /// Returns what the document is of, in words.
+    pub(crate) fn in_words(&self) -> String {
+        match self {
+            Self::Pattern(delta) => format!("pattern {}", delta.name()),
+            Self::Symbol(symbol, _) => format!("symbol {:.60?}", symbol.text()),
+            Self::Totals(_) => "the totals of the node".to_owned(),
+        }
+    }
+
+    /// Returns the bytes of the document behind a commit of lessons, given what was found; `None` when
+    /// that is no document of a pattern and more would have to be merged into it.
+    pub(crate) fn bytes_after(
+        &self,
+        found: Option<&RawDocument>,
+        limits: &AttributeLimits,
+    ) -> Option<u64> {
+        /// Bytes of what is in every document: its key, and numbers.
+        const REST: u64 = 256;
+
+        let held = found.map_or(0, |found| found.as_bytes().len() as u64);
+        Some(match self {
+            Self::Pattern(delta) => {
+                let merged = merged(found, delta, limits)?;
+                let before = found.map_or(Some(0), |found| {
+                    Some(whole_bytes(&PatternDelta::from(pattern_of(found)?)))
+                })?;
+                // What somebody else has added to the document stays.
+                held.saturating_sub(before) + REST + whole_bytes(&merged)
+            }
+            Self::Symbol(symbol, sum) => {
+                let known = found.map(emotive_sums_in).unwrap_or_default();
+                let new = sum.emotives.keys().filter(|key| !known.contains_key(*key));
+                // A type, an end and a number.
+                let new = new.map(|key| key.len() as u64 + 10).sum::<u64>();
+                let name = found.map_or(symbol.text().len() as u64, |_| 0);
+                held + name + REST + new
+            }
+            Self::Totals(_) => held.max(REST),
+        })
+    }
+
     /// Returns the document as it is to be, given what was found; `None` when that is no document
     /// of a pattern and more would have to be merged into it.
     pub(crate) fn target(
@@ -308,6 +349,14 @@ fn write_whole(merged: &PatternDelta, out: &mut BsonWriter) {
             write_extension(merged, &attributes, out)
         });
     }
+}
+
+/// Returns the bytes of all that is written of a pattern.
+fn whole_bytes(pattern: &PatternDelta) -> u64 {
+    let mut out = BsonWriter::new();
+    write_content(pattern, &mut out);
+    write_whole(pattern, &mut out);
+    out.bytes()
 }
 
 /// Writes what never changes of a pattern: its events and its length.

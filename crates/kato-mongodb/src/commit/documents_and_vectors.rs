@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use kato_store::StoreError;
-use mongodb::bson::RawDocumentBuf;
 
+use super::commands::{Command, Commands};
 use crate::layout::{BsonWriter, document_key, vector_key, vector_prefix};
 use crate::record::{DOCUMENTS, OpenRun, VECTORS};
 use crate::staging::{BatchSource, BlobKind};
 
-/// Upserts of one command.
+/// Upserts of one command, at most.
 const CHUNK: usize = 500;
 
 /// Applies the documents and vectors of a commit.
@@ -28,7 +28,7 @@ pub(crate) fn apply_documents_and_vectors(
                         out.document("$min", |out| out.text("id", id));
                     });
                 };
-                upsert(run, command(DOCUMENTS, chunk, write))?;
+                upsert(run, commands(DOCUMENTS, chunk, write))?;
             }
         }
         for node_idx in 0..run.nodes.len() {
@@ -43,7 +43,7 @@ pub(crate) fn apply_documents_and_vectors(
                     });
                 };
                 for chunk in vectors.chunks(CHUNK) {
-                    upsert(run, command(VECTORS, chunk, write))?;
+                    upsert(run, commands(VECTORS, chunk, write))?;
                 }
             }
         }
@@ -51,33 +51,30 @@ pub(crate) fn apply_documents_and_vectors(
     Ok(())
 }
 
-/// Builds the command that upserts items into a collection.
-fn command<T>(
-    collection: &str,
+/// Builds the commands that upsert items into a collection.
+fn commands<T>(
+    collection: &'static str,
     items: &[T],
     mut write: impl FnMut(&T, &mut BsonWriter),
-) -> RawDocumentBuf {
-    let mut out = BsonWriter::new();
-    out.text("update", collection);
-    out.array("updates", |out| {
-        for (idx, item) in items.iter().enumerate() {
-            out.document_at(idx, |out| {
-                write(item, out);
-                out.boolean("upsert", true);
-            });
-        }
-    });
-    out.boolean("ordered", false);
-    out.document("writeConcern", |out| out.text("w", "majority"));
-    out.finish()
+) -> Vec<Command> {
+    let mut commands = Commands::new(collection, true);
+    for item in items {
+        let mut out = BsonWriter::new();
+        write(item, &mut out);
+        out.boolean("upsert", true);
+        commands.push(out);
+    }
+    commands.finish()
 }
 
-/// Sends a command of upserts, which may be done twice.
-fn upsert(run: &OpenRun, command: RawDocumentBuf) -> Result<(), StoreError> {
+/// Sends commands of upserts, which may be done twice.
+fn upsert(run: &OpenRun, commands: Vec<Command>) -> Result<(), StoreError> {
     let database = run.database.clone();
     run.block_on(|server: Arc<_>| async move {
-        let write = || server.write(&database, command.clone(), None);
-        server.retry("keep documents and vectors", write).await
+        for command in commands {
+            let write = || server.write(&database, command.body.clone(), None);
+            server.retry("keep documents and vectors", write).await?;
+        }
+        Ok(())
     })
-    .map(drop)
 }

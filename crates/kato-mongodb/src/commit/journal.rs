@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use kato_store::StoreError;
+use kato_store::{Rescue, StoreError};
 use mongodb::bson::{Document, RawDocumentBuf, doc};
 
 use super::bulk::{Bulk, BulkContext, compute};
@@ -16,6 +16,9 @@ use crate::staging::{decode, encode};
 
 /// Keys that are looked up at once: some servers compare every document with every key.
 const KEYS_AT_ONCE: usize = 100;
+
+/// Bytes of one part of an entry, at most.
+const PART_BYTES: usize = 8 << 20;
 
 /// Applies a bulk so that doing it again, or an update that comes late, changes nothing.
 pub(super) async fn apply_by_journal(context: &BulkContext, bulk: &Bulk) -> Result<(), StoreError> {
@@ -51,26 +54,35 @@ pub(super) async fn apply_by_journal(context: &BulkContext, bulk: &Bulk) -> Resu
 /// Sends the bulk once; returns `false` when it is unknown what of it was done.
 async fn once(context: &BulkContext, bulk: &Bulk, targets: &[Target]) -> Result<bool, StoreError> {
     check_lease(context)?;
-    let (n_changes, command) = compute(|| {
-        bulk.command(true, |idx, change, out| {
+    let commands = compute(|| {
+        bulk.commands(true, |idx, change, out| {
             change.write_target(&targets[idx], out);
             true
         })
     });
     let n_new = targets.iter().filter(|target| target.before.is_none());
-    match context.server.write(&bulk.database, command, None).await {
-        // `n` counts the documents that matched or were inserted. An update whose condition does
-        // not hold any more lowers it; a new document that was there already is counted, but not as
-        // inserted.
-        Ok(reply) => Ok(number(&reply, "n") == n_changes && upserted(&reply) == n_new.count()),
-        // Single writes that failed are seen again when all are compared.
-        Err(failure)
-            if failure.is_transient() || matches!(failure, OperationError::Write { .. }) =>
+    let mut n_upserted = 0;
+    for command in commands {
+        match context
+            .server
+            .write(&bulk.database, command.body, None)
+            .await
         {
-            Ok(false)
+            // `n` counts the documents that matched or were inserted. An update whose condition does
+            // not hold any more lowers it; a new document that was there already is counted, but not
+            // as inserted.
+            Ok(reply) if number(&reply, "n") == command.n_upserts => n_upserted += upserted(&reply),
+            Ok(_) => return Ok(false),
+            // Single writes that failed are seen again when all are compared.
+            Err(failure)
+                if failure.is_transient() || matches!(failure, OperationError::Write { .. }) =>
+            {
+                return Ok(false);
+            }
+            Err(failure) => return Err(context.server.refused("apply a commit", failure)),
         }
-        Err(failure) => Err(context.server.refused("apply a commit", failure)),
     }
+    Ok(n_upserted == n_new.count())
 }
 
 /// Returns a count of a reply, in whichever integer type the server sent it.
@@ -106,8 +118,19 @@ async fn recorded(
     let Some(document) = collection.find_one(doc! {"_id": &bulk.id}).await? else {
         return Ok(None);
     };
-    let blob = document.get_binary("targets").ok();
-    let targets: Option<Vec<Target>> = compute(|| blob.and_then(|blob| decode(blob.bytes)));
+    let mut blob = document
+        .get_binary("targets")
+        .map_or_else(|_| Vec::new(), |blob| blob.bytes.to_vec());
+    let n_parts = document.get_i32("parts").unwrap_or(1);
+    for part in 1..n_parts {
+        let found = collection.find_one(doc! {"_id": part_id(bulk, part)});
+        let found = found.await?;
+        let more = found
+            .as_deref()
+            .and_then(|it| it.get_binary("targets").ok());
+        blob.extend(more.map_or(&[][..], |more| more.bytes));
+    }
+    let targets: Option<Vec<Target>> = compute(|| decode(&blob));
     // A replay cuts the same bulks, and targets belong to changes by place, so another number is
     // damage.
     match targets.filter(|targets| targets.len() == bulk.changes.len()) {
@@ -115,6 +138,7 @@ async fn recorded(
         None => Err(OperationError::Store(StoreError::Corrupt {
             place: context.server.place_of(&[&context.run, APPLIED, &bulk.id]),
             reason: "it holds something else than a journal entry".to_owned(),
+            rescue: Rescue::Nothing,
         })),
     }
 }
@@ -123,35 +147,75 @@ async fn recorded(
 async fn record(context: &BulkContext, bulk: &Bulk) -> Result<Vec<Target>, OperationError> {
     // No update of this bulk has been sent yet, so this is the state before it.
     let held = held(context, bulk, true).await?;
-    let (targets, command) = compute(|| {
+    let (targets, entries) = compute(|| {
         let targets = bulk
             .changes
             .iter()
             .map(|change| context.target(bulk, change, &held));
         let targets = targets.collect::<Result<Vec<Target>, StoreError>>()?;
         let blob = encode(&targets)?;
-        let mut out = BsonWriter::new();
-        out.text("insert", APPLIED);
-        out.array("documents", |out| {
-            out.document_at(0, |out| {
-                out.text("_id", &bulk.id);
-                out.binary("targets", &blob);
-            });
-        });
-        // On the disks of a majority before the first update is sent: without its entry, an update
-        // could not be distinguished from somebody else's.
-        out.document("writeConcern", |out| {
-            out.text("w", "majority");
-            out.boolean("j", true);
-        });
-        Ok::<_, StoreError>((targets, out.finish()))
+        Ok::<_, StoreError>((targets, entries(bulk, &blob)))
     })?;
-    match context.server.write(&context.run, command, None).await {
+    let (first, others) = entries;
+    for other in others {
+        context.server.write(&context.run, other, None).await?;
+    }
+    match context.server.write(&context.run, first, None).await {
         // An earlier attempt got through without an answer. Nothing was applied since, so it wrote
         // down these very targets.
         Err(failure) if failure.code() == Some(DUPLICATE_KEY) => Ok(targets),
         written => written.map(|_| targets),
     }
+}
+
+/// Builds the commands that write down the targets of a bulk: the last one, which makes the entry, and
+/// those of its other parts, which come before it.
+fn entries(bulk: &Bulk, blob: &[u8]) -> (RawDocumentBuf, Vec<RawDocumentBuf>) {
+    // Documents that are merged are part of it, and together they may be larger than one may be.
+    let mut parts = blob.chunks(PART_BYTES);
+    let first = parts.next().unwrap_or_default();
+    let n_parts = i64::try_from(parts.len() + 1).unwrap_or(i64::MAX);
+    // On the disks of a majority before the first update is sent: without its entry, an update
+    // could not be distinguished from somebody else's.
+    let concern = |out: &mut BsonWriter| {
+        out.document("writeConcern", |out| {
+            out.text("w", "majority");
+            out.boolean("j", true);
+        });
+    };
+    let mut entry = BsonWriter::new();
+    entry.text("insert", APPLIED);
+    entry.array("documents", |out| {
+        out.document_at(0, |out| {
+            out.text("_id", &bulk.id);
+            out.binary("targets", first);
+            if n_parts > 1 {
+                out.integer("parts", n_parts);
+            }
+        });
+    });
+    concern(&mut entry);
+    let others = parts.zip(1..).map(|(part, number)| {
+        let mut out = BsonWriter::new();
+        out.text("update", APPLIED);
+        out.array("updates", |out| {
+            out.document_at(0, |out| {
+                out.document("q", |out| out.text("_id", &part_id(bulk, number)));
+                // Written over: an attempt that did not come to the entry may have left others.
+                out.document("u", |out| out.binary("targets", part));
+                out.boolean("upsert", true);
+            });
+        });
+        concern(&mut out);
+        out.finish()
+    });
+    let others = others.collect();
+    (entry.finish(), others)
+}
+
+/// Returns the key of another part of a bulk's entry, which goes when the entry goes.
+fn part_id(bulk: &Bulk, number: i32) -> String {
+    format!("{}/{number}", bulk.id)
 }
 
 /// Returns the documents of the changes by key. Those that are merged are `whole` if asked for; of
@@ -192,8 +256,8 @@ async fn complete(
     for round in 0..=ROUNDS {
         let held = held(context, bulk, false).await?;
         let mut meddled = None;
-        let (n_changes, command) = compute(|| {
-            bulk.command(true, |idx, change, out| {
+        let commands = compute(|| {
+            bulk.commands(true, |idx, change, out| {
                 let target = &targets[idx];
                 let now = held
                     .get(&*change.key())
@@ -223,11 +287,14 @@ async fn complete(
                 .place_of(&[&bulk.database, bulk.collection()]);
             return Err(Error::Meddled { key }.at(place).into());
         }
-        if n_changes == 0 {
+        if commands.is_empty() {
             break;
         }
-        check_lease(context)?;
-        context.server.write(&bulk.database, command, None).await?;
+        for command in commands {
+            check_lease(context)?;
+            let written = context.server.write(&bulk.database, command.body, None);
+            written.await?;
+        }
     }
     Counters::add(&context.server.counters.replays, 1);
     Ok(())

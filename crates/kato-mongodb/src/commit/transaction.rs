@@ -92,7 +92,7 @@ async fn transaction(
         written => written?,
     };
     let held = held(context, bulk, read_first, session).await?;
-    let (_, command) = compute(|| {
+    let commands = compute(|| {
         let target = |change: &DocumentChange| {
             let must_read = read_first || change.needs_merging();
             must_read
@@ -101,7 +101,7 @@ async fn transaction(
         };
         let targets = bulk.changes.iter().map(target);
         let targets = targets.collect::<Result<Vec<_>, StoreError>>()?;
-        Ok::<_, StoreError>(bulk.command(false, |idx, change, out| {
+        Ok::<_, StoreError>(bulk.commands(false, |idx, change, out| {
             match &targets[idx] {
                 Some(target) => change.write_target(target, out),
                 None => change.write_increment(context.subtract, out),
@@ -109,13 +109,18 @@ async fn transaction(
             true
         }))
     })?;
-    match server.write(&bulk.database, command, Some(session)).await {
-        // The server refuses an increment that leaves its 64-bit integers.
-        Err(OperationError::Write { code, .. }) if !read_first && code == BAD_VALUE => {
-            return Ok(Outcome::Overflow);
-        }
-        written => written?,
-    };
+    for command in commands {
+        let written = server
+            .write(&bulk.database, command.body, Some(session))
+            .await;
+        match written {
+            // The server refuses an increment that leaves its 64-bit integers.
+            Err(OperationError::Write { code, .. }) if !read_first && code == BAD_VALUE => {
+                return Ok(Outcome::Overflow);
+            }
+            written => written?,
+        };
+    }
     commit(session).await?;
     Ok(Outcome::Applied)
 }

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use mongodb::bson::RawDocumentBuf;
+use mongodb::bson::{RawDocument, RawDocumentBuf};
 
 /// A document that is being written. Keys hold no NUL; whoever passes keys from outside sees to
 /// that.
@@ -48,14 +48,10 @@ impl BsonWriter {
         self.nest(content);
     }
 
-    /// Writes a document as the element of an array, unless `content` returns `false`.
-    pub(crate) fn element_if(&mut self, idx: usize, content: impl FnOnce(&mut Self) -> bool) {
-        let start = self.bytes.len();
-        let mut stays = false;
-        self.document_at(idx, |out| stays = content(out));
-        if !stays {
-            self.bytes.truncate(start);
-        }
+    /// Writes a finished document as the element of an array.
+    pub(crate) fn raw_document_at(&mut self, idx: usize, document: &RawDocument) {
+        self.index(0x03, idx);
+        self.bytes.extend(document.as_bytes());
     }
 
     /// Writes a text under a key.
@@ -107,6 +103,11 @@ impl BsonWriter {
         self.bytes.extend(length(value.len()));
         self.bytes.push(0);
         self.bytes.extend(value);
+    }
+
+    /// Returns the bytes so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.len() as u64
     }
 
     /// Returns the finished document.

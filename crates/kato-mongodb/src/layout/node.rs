@@ -1,5 +1,8 @@
 //! The names of a node's database, of KATO's collections in it, and of the fields that count.
 
+/// Bytes that a document may take: MongoDB's 16 MiB, less what the command around it takes.
+pub(crate) const DOCUMENT_LIMIT: u64 = (16 << 20) - (128 << 10);
+
 /// KATO's collections, one set a node.
 pub(crate) const PATTERNS: &str = "patterns_kb";
 pub(crate) const SYMBOLS: &str = "symbols_kb";

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use kato_store::StoreError;
+use kato_store::{Rescue, StoreError};
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 
 use crate::commit::{CommitLog, OpenScan};
@@ -279,5 +279,6 @@ pub(super) fn corrupt(run: &OpenRun, document: &RawDocument, reason: &str) -> St
     StoreError::Corrupt {
         place: run.place(),
         reason: format!("the document {id} {reason}"),
+        rescue: Rescue::Nothing,
     }
 }

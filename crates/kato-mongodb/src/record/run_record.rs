@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use kato_model::AttributeLimits;
-use kato_store::StoreError;
+use kato_store::{Rescue, StoreError};
 use mongodb::Collection;
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{DateTime, Document, doc};
@@ -119,6 +119,7 @@ impl RunRecord {
         serde_json::from_str(&self.checkpoint).map_err(|error| StoreError::Corrupt {
             place: server.place_of(&[&run_database(&self.run), RUN]),
             reason: format!("its checkpoint is no JSON: {error}"),
+            rescue: Rescue::Nothing,
         })
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kato_model::RunName;
 use kato_model::naming::processor_id;
-use kato_store::StoreError;
+use kato_store::{Rescue, StoreError};
 use mongodb::Collection;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use mongodb::error::ErrorKind;
@@ -216,6 +216,7 @@ async fn copy_all(
             return Err(StoreError::Corrupt {
                 place: server.place_of(&[from, collection]),
                 reason: "a document has no `_id` that can be read".to_owned(),
+                rescue: Rescue::Nothing,
             });
         };
         after = doc! {"_id": {"$gt": id}};

@@ -1,48 +1,25 @@
 //! The blobs that batches are staged as.
 
-use kato_store::{Place, StoreError};
+use kato_store::StoreError;
 use serde::{Deserialize, Serialize};
 
 use super::pattern_delta::PatternDelta;
-use crate::error::Error;
-
-/// Bytes that a document may take: MongoDB's 16 MiB, less what the command around it takes.
-const DOCUMENT_LIMIT: u64 = (16 << 20) - (128 << 10);
 
 /// Patterns and bytes of one blob, at most.
 const BLOB_PATTERNS: usize = 4096;
 const BLOB_BYTES: u64 = 4 << 20;
 
 /// A cutter of patterns into blobs.
+#[derive(Default)]
 pub(crate) struct Blobs {
-    /// Where they go, for errors.
-    place: Place,
     part: Vec<PatternDelta>,
     bytes: u64,
 }
 
 impl Blobs {
-    /// Creates a cutter for blobs that go to a place.
-    pub(crate) fn new(place: Place) -> Self {
-        Self {
-            place,
-            part: Vec::new(),
-            bytes: 0,
-        }
-    }
-
     /// Adds a pattern; returns a blob when one is full.
     pub(crate) fn push(&mut self, delta: PatternDelta) -> Result<Option<Vec<u8>>, StoreError> {
         let bytes = delta.document_bytes();
-        // Refused while nothing is committed: a commit that is decided could never be finished.
-        if bytes > DOCUMENT_LIMIT {
-            let error = Error::TooLarge {
-                name: delta.name(),
-                bytes,
-                limit: DOCUMENT_LIMIT,
-            };
-            return Err(error.at(self.place.clone()));
-        }
         let is_full = self.part.len() == BLOB_PATTERNS || self.bytes + bytes > BLOB_BYTES;
         let full = if is_full { self.finish()? } else { None };
         self.bytes += bytes;

@@ -56,6 +56,21 @@ pub(crate) struct PatternDelta {
 }
 
 impl PatternDelta {
+    /// Returns what a stored pattern counts: all that is taken away when it is forgotten, however large
+    /// its document has become.
+    pub(crate) fn counted(pattern: StoredPattern) -> Self {
+        let mut counted = Self::from(pattern);
+        if let Some(attributes) = counted.attributes.take()
+            && !attributes.affinity.is_empty()
+        {
+            counted.attributes = Some(Box::new(Attributes {
+                affinity: attributes.affinity,
+                ..Attributes::default()
+            }));
+        }
+        counted
+    }
+
     /// Returns the pattern's name.
     pub(crate) fn name(&self) -> PatternName {
         PatternName::from_bytes(self.name)

@@ -9,6 +9,9 @@ use kato_store::StoreError;
 use super::blobs::{Blobs, encode};
 use super::pattern_delta::{CompactSymbol, PatternDelta};
 use super::staged_batch::{BlobKind, Staged, StagingArea};
+use crate::error::Error;
+use crate::layout::DOCUMENT_LIMIT;
+use crate::record::OpenRun;
 
 /// Documents or vectors of one blob.
 const ENTRIES_IN_BLOB: usize = 1000;
@@ -22,9 +25,11 @@ pub(crate) fn stage(area: &Arc<StagingArea>, batch: &SealedBatch) -> Result<Stag
         for pattern in node.patterns() {
             check_emotives(pattern.name, pattern.attributes)?;
         }
-        let mut blobs = Blobs::new(run.place());
+        let mut blobs = Blobs::default();
         // The blobs come in name order, which the merge of a commit relies on.
         for delta in patterns_of(batch, node_idx, &run.limits) {
+            check_size(run, &delta)?;
+            staged.has_attributes |= delta.attributes.is_some();
             staged.add_if(BlobKind::Patterns(node_idx), blobs.push(delta)?)?;
         }
         staged.add_if(BlobKind::Patterns(node_idx), blobs.finish()?)?;
@@ -32,8 +37,8 @@ pub(crate) fn stage(area: &Arc<StagingArea>, batch: &SealedBatch) -> Result<Stag
             .vectors()
             .map(|(name, vector)| (name.to_string(), vector))
             .collect();
-        for chunk in vectors.chunks(ENTRIES_IN_BLOB) {
-            staged.add(BlobKind::Vectors(node_idx), encode(&chunk)?)?;
+        for blob in cut_vectors(run, &vectors)? {
+            staged.add(BlobKind::Vectors(node_idx), encode(&blob)?)?;
         }
     }
     for chunk in batch.documents().chunks(ENTRIES_IN_BLOB) {
@@ -90,6 +95,49 @@ fn patterns_of<'a>(
         }
         delta
     })
+}
+
+/// Cuts vectors into blobs; refuses one that is larger than a document may be.
+fn cut_vectors<'v, 'b>(
+    run: &OpenRun,
+    mut vectors: &'v [(String, &'b [f64])],
+) -> Result<Vec<&'v [(String, &'b [f64])]>, StoreError> {
+    let bytes_of = |vector: &[f64]| size_of_val(vector) as u64;
+    let mut blobs = Vec::new();
+    while let Some((name, first)) = vectors.first() {
+        if bytes_of(first) > DOCUMENT_LIMIT {
+            let error = Error::Overgrown {
+                document: format!("vector {name}"),
+                bytes: bytes_of(first),
+                limit: DOCUMENT_LIMIT,
+            };
+            return Err(error.at(run.place()));
+        }
+        let mut bytes = 0;
+        let fits = vectors.iter().take(ENTRIES_IN_BLOB).take_while(|vector| {
+            bytes += bytes_of(vector.1);
+            bytes <= DOCUMENT_LIMIT
+        });
+        let (blob, others) = vectors.split_at(fits.count());
+        blobs.push(blob);
+        vectors = others;
+    }
+    Ok(blobs)
+}
+
+/// Refuses a pattern that alone is larger than a document may be, while nothing is committed: a commit
+/// that is decided could never be finished.
+fn check_size(run: &OpenRun, delta: &PatternDelta) -> Result<(), StoreError> {
+    let bytes = delta.document_bytes();
+    if bytes <= DOCUMENT_LIMIT {
+        return Ok(());
+    }
+    let error = Error::TooLarge {
+        name: delta.name(),
+        bytes,
+        limit: DOCUMENT_LIMIT,
+    };
+    Err(error.at(run.place()))
 }
 
 /// Refuses emotives that other stores could not take over.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use kato_store::StoreError;
+use kato_store::{Rescue, StoreError};
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{Document, doc};
 
@@ -71,6 +71,8 @@ pub(crate) struct Staged {
     blobs: HashMap<(BlobKind, usize), Vec<u8>>,
     bytes_in_memory: usize,
     area: Arc<StagingArea>,
+    /// Whether a pattern has metadata or emotives, with which documents grow.
+    pub(crate) has_attributes: bool,
     /// Whether a commit may name it.
     kept: AtomicBool,
 }
@@ -104,6 +106,7 @@ impl Staged {
             blobs: HashMap::new(),
             bytes_in_memory: 0,
             area: Arc::clone(area),
+            has_attributes: false,
             kept: AtomicBool::new(false),
         }
     }
@@ -184,22 +187,12 @@ impl Staged {
                 .any(|&n| n > 0)
     }
 
-    /// Keeps the blobs from now on: a commit may name them, whatever the answer.
-    pub(crate) fn keep(&self) {
-        self.kept.store(true, Ordering::Relaxed);
-    }
-
-    /// Lets the blobs go with the batch, since no commit names it.
-    pub(crate) fn abandon(&self) {
-        self.kept.store(false, Ordering::Relaxed);
-    }
-
     /// Returns the blobs in memory and the way to the others.
     pub(crate) fn source(mut self) -> BatchSource {
         BatchSource {
             record: self.record.clone(),
             blobs: std::mem::take(&mut self.blobs),
-            _staged: Some(self),
+            staged: Some(self),
         }
     }
 }
@@ -214,12 +207,12 @@ impl Drop for Staged {
     }
 }
 
-/// The blobs of a committed batch.
+/// The blobs of a batch that is committed, or is about to be.
 pub(crate) struct BatchSource {
     pub(crate) record: StagedRecord,
     blobs: HashMap<(BlobKind, usize), Vec<u8>>,
-    /// Keeps the bytes in memory counted until the commit is applied.
-    _staged: Option<Staged>,
+    /// Keeps the bytes in memory counted until the commit is applied; `None` where the batch is gone.
+    staged: Option<Staged>,
 }
 
 impl BatchSource {
@@ -228,7 +221,20 @@ impl BatchSource {
         Self {
             record,
             blobs: HashMap::new(),
-            _staged: None,
+            staged: None,
+        }
+    }
+
+    /// Returns whether a pattern has metadata or emotives, with which documents grow.
+    pub(crate) fn has_attributes(&self) -> bool {
+        let staged = self.staged.as_ref();
+        staged.is_none_or(|staged| staged.has_attributes)
+    }
+
+    /// Sets whether the blobs are kept when the batch is dropped, as a commit may name them.
+    pub(crate) fn keep(&self, is_kept: bool) {
+        if let Some(staged) = &self.staged {
+            staged.kept.store(is_kept, Ordering::Relaxed);
         }
     }
 
@@ -243,6 +249,7 @@ impl BatchSource {
         let corrupt = |reason: &str| StoreError::Corrupt {
             place: run.server().place_of(&[&run.database, JOURNAL, &id]),
             reason: reason.to_owned(),
+            rescue: Rescue::Nothing,
         };
         let content = match self.blobs.get(&(kind, idx)) {
             Some(blob) => decode(blob),

@@ -16,4 +16,5 @@ mod metadata;
 mod raw;
 mod runs;
 mod safety;
+mod sizes;
 mod support;

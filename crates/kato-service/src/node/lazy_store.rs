@@ -108,9 +108,10 @@ impl LazyStore {
 /// go back.
 fn told(dir: &Path, error: StoreError) -> StoreError {
     match (error, EmbeddedStore::damage(dir)) {
-        (StoreError::Corrupt { place, .. }, Ok(Some(damage))) => StoreError::Corrupt {
+        (StoreError::Corrupt { place, rescue, .. }, Ok(Some(damage))) => StoreError::Corrupt {
             place,
             reason: damage.to_string(),
+            rescue,
         },
         (error, _) => error,
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::StoreError;
+use crate::{Rescue, StoreError};
 
 /// A part of a knowledge base in numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -126,6 +126,8 @@ pub struct Damage {
     /// Files of segments that no whole manifest names, in order. What they are cannot be told when
     /// the newest manifest is lost.
     pub unnamed: Vec<PathBuf>,
+    /// The ways out of it.
+    pub(super) rescue: Rescue,
 }
 
 impl Damage {
@@ -139,16 +141,20 @@ impl Damage {
     pub(super) fn into_error(self) -> StoreError {
         let mut reason = format!("{self}. Nothing was changed");
         if let Some(older) = &self.older {
-            reason += &format!(
-                ". Commit {} before it is whole{}; `kato train --resume --go-back` with its corpus learns again what is lost",
-                older.n_commits,
-                match older.held.is_nothing() {
-                    true => ", but holds nothing".to_owned(),
-                    false => format!(": {}", older.held),
-                }
-            );
+            let held = match older.held.is_nothing() {
+                true => ", but holds nothing".to_owned(),
+                false => format!(": {}", older.held),
+            };
+            reason += &format!(". Commit {} before it is whole{held}", older.n_commits);
+            // The first commit of a run names no corpus, which the lost one may.
+            let newest = self.newest.as_ref();
+            let names_corpus = |commit: &Commit| !commit.checkpoint.is_null();
+            if names_corpus(older) || newest.is_some_and(names_corpus) {
+                reason +=
+                    "; `kato train --resume --go-back` with its corpus learns again what is lost";
+            }
         }
-        StoreError::corrupt(&self.files[0].path, reason)
+        StoreError::corrupt_with(&self.files[0].path, reason, self.rescue)
     }
 }
 

@@ -14,7 +14,7 @@ use super::manifest::{
 };
 use super::options::DamagePolicy;
 use super::segment::{Depth, Segment};
-use crate::{Place, StoreError};
+use crate::{Place, Rescue, StoreError};
 
 /// Number of times that the newest commit is looked for while a writer merges away what its
 /// manifest names.
@@ -277,6 +277,7 @@ impl Unopened {
             StoreError::Corrupt {
                 place: Place::Path(path),
                 reason,
+                ..
             } => Self::Damaged(DamagedFile::new(path, reason, held), false),
             StoreError::Io { path, source, .. } if is_missing(&source) => {
                 let reason = "the manifest names it and it is not there";
@@ -390,6 +391,13 @@ fn examine(dir: &Path, manifests: &Manifests, depth: Depth) -> Result<Damage, St
         whole.any(|manifest| manifest.files().any(|named| named == file))
     };
     let mut unnamed = segment_files(dir)?;
+    let opens = |file: &String| Segment::open(&segment_dir(dir).join(file)).is_ok();
+    let rescue = match (&older, best) {
+        (_, None) => Rescue::Nothing,
+        (Some(older), _) if !older.held.is_nothing() => Rescue::Commit,
+        _ if unnamed.iter().any(opens) => Rescue::Parts,
+        _ => Rescue::Nothing,
+    };
     unnamed.retain(|file| !is_named(file));
     Ok(Damage {
         files,
@@ -400,6 +408,7 @@ fn examine(dir: &Path, manifests: &Manifests, depth: Depth) -> Result<Damage, St
             .into_iter()
             .map(|file| segment_dir(dir).join(file))
             .collect(),
+        rescue,
     })
 }
 

@@ -22,7 +22,7 @@ use super::segment::{Depth, NodeTotals, Segment};
 use super::staged::StagedSegment;
 use super::{EmbeddedStore, FileAccess, manifest_entry};
 use crate::contract::StagedBatch;
-use crate::{PatternStore, Place, StoreError, Tombstone};
+use crate::{PatternStore, Place, Rescue, StoreError, Tombstone};
 
 /// Key of the checkpoint of a knowledge base that was salvaged and lacks a part.
 const SALVAGED: &str = "salvaged";
@@ -93,7 +93,7 @@ pub fn salvage(kb: impl AsRef<Path>, out: impl AsRef<Path>) -> Result<SalvageRep
     let damaged = manifests.damaged(kb);
     let Some((manifest, _, is_newest)) = manifests.best() else {
         let reason = "no manifest is whole, and without one neither nodes nor segments are known";
-        return Err(StoreError::corrupt(kb, reason));
+        return Err(StoreError::corrupt_with(kb, reason, Rescue::Nothing));
     };
     // Under another name until it is complete.
     let name = out.file_name().unwrap_or_default().to_string_lossy();
@@ -172,10 +172,8 @@ fn write(
         copies.take_unnamed(kb, manifest, report)?;
     }
     if copies.copied.is_empty() {
-        return Err(StoreError::corrupt(
-            kb,
-            "no segment of it is whole: nothing can be saved",
-        ));
+        let reason = "no segment of it is whole: nothing can be saved";
+        return Err(StoreError::corrupt_with(kb, reason, Rescue::Nothing));
     }
     let staged: Vec<StagedSegment> = copies.copied.into_iter().map(|it| it.staged).collect();
     for segment in &staged {

@@ -34,7 +34,7 @@ impl SliceReader {
         let (file, size) = source.open()?;
         let path = source.path();
         let mut file = BufReader::with_capacity(1 << 17, file);
-        let corrupt = |reason: &str| StoreError::corrupt(path, reason);
+        let corrupt = |reason: &str| StoreError::corrupt_slice(path, reason);
         let mut head = [0; HEAD_BYTES];
         read_exact(&mut file, path, &mut head)?;
         let (checked, crc32) = head.split_at(HEAD_BYTES - 4);
@@ -121,7 +121,7 @@ impl SliceReader {
 
     /// Creates the error for a block that does not decode.
     pub(super) fn corrupt(&self) -> StoreError {
-        StoreError::corrupt(&self.path, "a block does not decode")
+        StoreError::corrupt_slice(&self.path, "a block does not decode")
     }
 
     /// Reads the next block; returns false at the end of the file.
@@ -139,10 +139,10 @@ impl SliceReader {
         let read = self.file.by_ref().take(length).read_to_end(&mut self.block);
         let read = read.map_err(|source| StoreError::io("read", &self.path, source))?;
         if read as u64 != length {
-            return Err(StoreError::corrupt(&self.path, "it is cut off"));
+            return Err(StoreError::corrupt_slice(&self.path, "it is cut off"));
         }
         if block_crc32(n_patterns, [&self.block, &[]]) != word(8) {
-            return Err(StoreError::corrupt(
+            return Err(StoreError::corrupt_slice(
                 &self.path,
                 "the checksum of a block does not match",
             ));
@@ -166,7 +166,10 @@ impl SliceReader {
             let name = name_at(&self.block, place);
             // A merge relies on it: a name that comes late would be counted as another pattern.
             if self.last >= name {
-                return Err(StoreError::corrupt(&self.path, "its names do not ascend"));
+                return Err(StoreError::corrupt_slice(
+                    &self.path,
+                    "its names do not ascend",
+                ));
             }
             self.last = name;
             let start = self.block.len() - rest.len();
@@ -194,7 +197,7 @@ fn number(bytes: &[u8]) -> u64 {
 fn read_exact(file: &mut impl Read, path: &Path, buffer: &mut [u8]) -> Result<(), StoreError> {
     file.read_exact(buffer)
         .map_err(|source| match source.kind() {
-            io::ErrorKind::UnexpectedEof => StoreError::corrupt(path, "it is cut off"),
+            io::ErrorKind::UnexpectedEof => StoreError::corrupt_slice(path, "it is cut off"),
             _ => StoreError::io("read", path, source),
         })
 }

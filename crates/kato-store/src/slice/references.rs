@@ -201,7 +201,7 @@ impl PartFiles {
             let place = place.and_then(|place| u32::try_from(place).ok());
             let number = place.and_then(|place| first.checked_add(place));
             let number = number.ok_or_else(|| {
-                StoreError::corrupt(&from, "it was changed while a segment was written")
+                StoreError::corrupt_slice(&from, "it was changed while a segment was written")
             })?;
             let written = out.write_all(&number.to_le_bytes());
             written.map_err(|source| StoreError::io("write", &to, source))

@@ -116,7 +116,7 @@ fn find_used(
 
 /// Creates the error of a lowest level that has children.
 fn has_children(path: &Path) -> StoreError {
-    StoreError::corrupt(path, "its lowest level has children")
+    StoreError::corrupt_slice(path, "its lowest level has children")
 }
 
 /// Creates the error of a level that has more symbols than there are numbers.

@@ -168,7 +168,10 @@ fn serialize(path: &Path, tensors: &[NamedTensor]) -> std::io::Result<()> {
 
 /// Returns the builder of temporary files or folders with these rights, less what the umask removes.
 fn temporary(rights: u32) -> tempfile::Builder<'static, 'static> {
-    #[cfg_attr(not(unix), expect(unused_mut, reason = "other systems have no such rights"))]
+    #[cfg_attr(
+        not(unix),
+        expect(unused_mut, reason = "other systems have no such rights")
+    )]
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
     builder.permissions(PermissionsExt::from_mode(rights));

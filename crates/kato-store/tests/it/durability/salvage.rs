@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use kato_model::PatternName;
 use kato_store::conformance::Lessons;
-use kato_store::embedded::{EmbeddedOptions, SalvageReport, is_salvaged, salvage};
+use kato_store::embedded::{DamagePolicy, EmbeddedOptions, SalvageReport, is_salvaged, salvage};
 use kato_store::{EmbeddedStore, PatternStore, StoreError, Tombstones};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -306,4 +306,46 @@ fn where_it_is_lost_what_was_deleted_tombstones_still_tell() {
     let (report, store) = salvaged(&kb);
     assert!(!report.is_complete(), "what was forgotten is there again");
     assert_eq!(counts(&store), expected);
+}
+
+#[test]
+fn an_error_of_damage_advises_only_ways_out_that_work() {
+    const MANIFESTS: [&str; 3] = ["MANIFEST", "MANIFEST.twin", "MANIFEST.previous"];
+
+    // Each manifest is lost or not, and no segment, the newest, or all of them.
+    for lost in 0..24 {
+        let (dir, kb, _) = three();
+        for (bit, manifest) in MANIFESTS.iter().enumerate() {
+            if lost >> bit & 1 == 1 {
+                flip(&kb.join(manifest), 30);
+            }
+        }
+        let segments = (0..3).map(|number| kb.join(format!("segments/{number:010}.seg")));
+        let n_kept = [3, 2, 0][lost >> 3];
+        for segment in segments.skip(n_kept) {
+            fs::write(segment, "KATO").unwrap();
+        }
+        let Err(error) = EmbeddedStore::open_read_only(&kb) else {
+            continue;
+        };
+        let out = dir.path().join("out");
+        let saved = salvage(&kb, &out);
+        let names_salvage = |error: &StoreError| error.to_string().contains("kato salvage");
+        assert_eq!(names_salvage(&error), saved.is_ok(), "{lost}: {error}");
+        if let Err(refused) = saved {
+            assert!(!names_salvage(&refused), "{lost}: {refused}");
+            assert_eq!(refused.advice(), None, "{lost}");
+        }
+        let older = EmbeddedStore::open_read_only_with(&kb, DamagePolicy::GoBack);
+        assert_eq!(error.advice().is_some(), older.is_ok(), "{lost}: {error}");
+        // To train again, as it says, is no matter of this directory.
+        assert!(
+            error.to_string().contains("into another directory"),
+            "{error}"
+        );
+        // What looks at the manifests alone knows of them.
+        if let Err(refused) = EmbeddedStore::checkpoint_of(&kb) {
+            assert_eq!(names_salvage(&refused), lost & 7 != 7, "{lost}: {refused}");
+        }
+    }
 }
