@@ -71,6 +71,45 @@ mod tests {
         assert!(told("kato train -- --max-samples").is_empty());
     }
 
+    /// Finds flags that the help of a command's flags names and does not show, but for those of other commands,
+    /// which stand in backticks with the command.
+    fn names_hidden(command: &Command, path: &str, faults: &mut Vec<String>) {
+        let visible = || command.get_arguments().filter(|arg| !arg.is_hide_set());
+        let aliases = visible().filter_map(Arg::get_visible_aliases).flatten();
+        let shown: BTreeSet<&str> = visible().filter_map(Arg::get_long).chain(aliases).collect();
+        let of_arguments = visible().filter_map(|argument| {
+            let help = argument.get_long_help().or_else(|| argument.get_help())?;
+            Some((argument.get_id().as_str(), help.to_string()))
+        });
+        for (place, help) in of_arguments {
+            let own = help.split('`').enumerate();
+            let own = own.filter(|(at, text)| at % 2 == 0 || text.starts_with("--"));
+            let words =
+                own.flat_map(|(_, text)| text.split(|c: char| c.is_whitespace() || c == '('));
+            for word in words.filter_map(|word| word.strip_prefix("--")) {
+                let name = word
+                    .split(|c: char| !c.is_alphanumeric() && c != '-')
+                    .next();
+                let name = name.unwrap_or_default().trim_end_matches('-');
+                if !shown.contains(name) {
+                    faults.push(format!("{path}, {place}: --{name}"));
+                }
+            }
+        }
+        for below in command.get_subcommands() {
+            names_hidden(below, &format!("{path} {}", below.get_name()), faults);
+        }
+    }
+
+    #[test]
+    fn help_names_no_flag_that_the_command_does_not_show() {
+        let mut program = program::command();
+        program.build();
+        let mut faults = Vec::new();
+        names_hidden(&program, "kato", &mut faults);
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
+
     /// Returns the flags of all commands with the forms of their values, and where each form is.
     fn forms() -> BTreeMap<String, BTreeMap<String, Vec<String>>> {
         fn visit(command: &Command, forms: &mut BTreeMap<String, BTreeMap<String, Vec<String>>>) {

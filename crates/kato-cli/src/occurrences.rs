@@ -156,6 +156,13 @@ impl PlaceView {
         let place = format!("{} token {}", self.document.id, self.token);
         match &self.pattern {
             None => format!("{place}  across the borders of all patterns"),
+            // Forgotten since, as by a clean-up or a purge.
+            Some(LessonView {
+                node,
+                name,
+                frequency: 0,
+                ..
+            }) => format!("{place}  in {name:.8}, which {node} holds no more"),
             Some(LessonView {
                 node,
                 name,

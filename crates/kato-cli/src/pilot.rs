@@ -109,6 +109,14 @@ impl PilotCorpus {
         self.text_bytes.last().copied().unwrap_or(0)
     }
 
+    /// Returns the bytes of text of the largest document.
+    #[must_use]
+    pub(crate) fn largest(&self) -> u64 {
+        let first = self.text_bytes.first().copied();
+        let others = self.text_bytes.windows(2).map(|pair| pair[1] - pair[0]);
+        others.chain(first).max().unwrap_or(0)
+    }
+
     /// Returns the bytes of text of the first documents.
     #[must_use]
     pub(crate) fn bytes_of(&self, n_documents: usize) -> u64 {

@@ -37,8 +37,9 @@ struct Program {
     command: Command,
     #[command(flatten)]
     log: LogArgs,
-    /// Take flags that are not given here from this TOML file: a table for each command, with keys
-    /// named as its flags.
+    /// Take flags that are not given here from this TOML file: a table for each command, such as [train] or
+    /// [cluster.plan], with keys named as its flags. Flags of a group of commands, such as `kato cluster
+    /// --store`, stand in the table of the group, [cluster], and those of all commands in none.
     #[arg(long, value_name = "FILE", env = settings::VARIABLE, hide_env_values = true, global = true)]
     settings: Option<PathBuf>,
 }

@@ -206,17 +206,24 @@ fn arguments(command: &clap::Command, table: &Table, matches: &ArgMatches) -> Ve
         })
     };
     let is_list = |key: &str| find(key).is_some_and(|it| it.get_value_delimiter().is_some());
+    let takes_several = |key: &str| {
+        let number = find(key).and_then(clap::Arg::get_num_args);
+        number.is_some_and(|number| number.min_values() > 1)
+    };
     let settings = table
         .iter()
         .filter(|(key, value)| !value.is_table() && !is_given(key));
     let words = |key: &str, value: &Value| -> Vec<OsString> {
         match value {
             Value::Array(values) if is_list(key) && !values.is_empty() => {
-                let texts = values.iter().map(|value| match value {
-                    Value::String(text) => text.clone(),
-                    value => value.to_string(),
-                });
+                let texts = values.iter().map(text);
                 vec![format!("--{key}={}", texts.collect::<Vec<_>>().join(",")).into()]
+            }
+            // A flag that takes several at once is given once, and `=` would give it one.
+            Value::Array(values) if takes_several(key) && !values.is_empty() => {
+                let flag = OsString::from(format!("--{key}"));
+                let texts = values.iter().map(|value| text(value).into());
+                [flag].into_iter().chain(texts).collect()
             }
             Value::Array(values) => values
                 .iter()
@@ -244,9 +251,16 @@ fn argument(key: &str, value: &Value) -> Option<OsString> {
         // A switch has no form that turns it off.
         Value::Boolean(false) => return None,
         // With `=`, so that a value that begins with a dash is not taken for a flag.
-        Value::String(text) => format!("--{key}={text}"),
-        value => format!("--{key}={value}"),
+        value => format!("--{key}={}", text(value)),
     }))
+}
+
+/// Returns a value as it would be typed.
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    }
 }
 
 /// Returns whether a value can stand on a command line.
@@ -311,6 +325,7 @@ mod tests {
                     .action(ArgAction::Set),
             )
             .arg(Arg::new("stop").long("stop").action(ArgAction::Append))
+            .arg(Arg::new("compare").long("compare").num_args(2))
             .arg(Arg::new("quiet").long("quiet").action(ArgAction::SetTrue));
         let list = Command::new("list").arg(Arg::new("rate").long("rate"));
         Command::new("kato")
@@ -394,9 +409,93 @@ mod tests {
         Ok(())
     }
 
+    /// Finds the flags that take several values, with the names of their commands.
+    fn of_several(command: &Command, path: &[String], found: &mut Vec<(Vec<String>, clap::Arg)>) {
+        for below in command.get_subcommands() {
+            let path = [path, &[below.get_name().to_owned()]].concat();
+            of_several(below, &path, found);
+        }
+        let takes_several = |argument: &&clap::Arg| {
+            let number = argument.get_num_args();
+            matches!(argument.get_action(), ArgAction::Append)
+                || argument.get_value_delimiter().is_some()
+                || number.is_some_and(|number| number.max_values() > 1)
+        };
+        let flags = command.get_arguments().filter(is_flag);
+        let several = flags.filter(takes_several);
+        found.extend(several.map(|flag| (path.to_vec(), flag.clone())));
+    }
+
+    #[test]
+    fn every_flag_that_takes_several_values_can_be_a_list() -> Result<()> {
+        let program = crate::program::command();
+        let mut built = program.clone();
+        built.build();
+        let mut found = Vec::new();
+        of_several(&built, &[], &mut found);
+        let dir = tempfile::tempdir()?;
+        let file = dir.path().join("kato.toml");
+        for (path, flag) in &found {
+            let long = flag.get_long().unwrap_or_default();
+            let at = path.join(" ");
+            // Two values that the flag takes: the parser says which these are.
+            let taken = flag.get_possible_values();
+            let taken = taken.iter().map(clap::builder::PossibleValue::get_name);
+            let defaults = flag.get_default_values().iter();
+            let defaults = defaults.filter_map(|value| value.to_str()?.split(',').next());
+            let others = ["3", "1GiB", "a=1", "rate=1", "node0"];
+            let tried = taken.chain(defaults).chain(others);
+            let list = |values: &[&str]| -> Result<(Option<clap::error::ErrorKind>, Vec<String>)> {
+                let table = at.replace(' ', ".");
+                std::fs::write(&file, format!("[{table}]\n{long} = {values:?}\n"))?;
+                let line = ["kato"].into_iter().chain(path.iter().map(String::as_str));
+                let line = line.map(OsString::from);
+                let line = line.chain(["--settings".into(), file.clone().into_os_string()]);
+                let line = merged(&program, line.collect())?.line();
+                let parsed = program.clone().ignore_errors(true);
+                let mut matches = parsed.try_get_matches_from(&line)?;
+                let error = program.clone().try_get_matches_from(&line).err();
+                while let Some((_, below)) = matches.remove_subcommand() {
+                    matches = below;
+                }
+                let values = matches.get_raw(flag.get_id().as_str());
+                let values = values.into_iter().flatten();
+                let values = values.map(|value| value.to_string_lossy().into_owned());
+                Ok((error.map(|error| error.kind()), values.collect()))
+            };
+            let mut is_taken = false;
+            for value in tried {
+                let (error, values) = list(&[value, value])?;
+                use clap::error::ErrorKind::{InvalidValue, ValueValidation, WrongNumberOfValues};
+                is_taken |= values == [value, value]
+                    && !matches!(
+                        error,
+                        Some(InvalidValue | ValueValidation | WrongNumberOfValues)
+                    );
+            }
+            assert!(is_taken, "{at} --{long}");
+        }
+        let named = |name: &str| found.iter().any(|(_, flag)| flag.get_long() == Some(name));
+        assert!(found.len() > 15, "{}", found.len());
+        assert!(["compare", "levels", "stop"].into_iter().all(named));
+        Ok(())
+    }
+
     #[test]
     fn without_a_file_nothing_changes() -> Result<()> {
         assert_eq!(check("", "kato train text")?, "kato train text");
+        Ok(())
+    }
+
+    #[test]
+    fn a_flag_that_takes_several_values_at_once_is_given_once() -> Result<()> {
+        assert_eq!(
+            check(
+                "[train]\ncompare = [\"a\", \"b\"]\nkb = \"here\"",
+                "kato train --settings FILE"
+            )?,
+            "kato train --compare a b --kb=here --settings FILE"
+        );
         Ok(())
     }
 
@@ -405,7 +504,7 @@ mod tests {
         for (settings, message) in [
             (
                 "[train]\nknowledge = 1",
-                "`knowledge` in [train] is no flag: there are kb, levels, quiet, stop",
+                "`knowledge` in [train] is no flag: there are compare, kb, levels, quiet, stop",
             ),
             (
                 "[train]\nquit = true",

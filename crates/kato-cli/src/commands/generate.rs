@@ -52,13 +52,13 @@ pub(crate) struct Args {
     /// sample.
     #[arg(long, value_name = "P", default_value_t = 1.0)]
     top_p: f64,
-    /// Draw from this many, for top-n.
+    /// Draw from this many, for top-n; 1 to 1000. From more than 10 the search is that much wider.
     #[arg(long = "top-k", alias = "top", value_name = "N", default_value_t = 3)]
     top: usize,
     /// Heat, for sample: the lower, the more often the best.
     #[arg(long, value_name = "T", default_value_t = 1.0)]
     temperature: f64,
-    /// Sequences that are followed, for beam.
+    /// Sequences that are followed, for beam; 1 to 1000.
     #[arg(long, value_name = "N", default_value_t = 5)]
     width: usize,
     /// Seed of the draws, for top-n and sample; the same seed gives the same text.
@@ -94,7 +94,7 @@ enum Choose {
     Greedy,
     /// One of the best, each as likely.
     TopN,
-    /// Any, the better the likelier.
+    /// Any of the 10 best, with --head any, the better the likelier.
     Sample,
     /// The best sequence of several that are followed.
     Beam,

@@ -28,8 +28,8 @@ use crate::trained_run::TrainedRun;
 /// Writes the index of a trained knowledge base beside it, with which it opens in milliseconds.
 ///
 /// `kato train` and other commands leave one where there is much to ask: this writes it where there
-/// is little as well, and where it is damaged. Answers are the same without it. An index that is
-/// whole is kept.
+/// is little as well, adds what was learned since, and writes it again where it is damaged or too much of it
+/// was deleted. Answers are the same without it. One that is whole and holds all is kept.
 ///
 /// The counts of the head are written as well, with which `kato next`, `kato score` and `kato
 /// generate --head` open at once.
@@ -48,10 +48,11 @@ pub(crate) struct Args {
     inputs: Vec<PathBuf>,
     #[command(flatten)]
     kb: DirectoryArgs,
-    /// Keep every place of the documents as well, in some two bytes a token; sorting takes 230 MB of memory.
+    /// Keep every place of the documents as well, in some two bytes a token. Sorting takes some 230 MB of memory,
+    /// whatever --memory says, and more where a document has more than some 16 million tokens.
     #[arg(long)]
     occurrences: bool,
-    /// Memory for sorting, such as 1GiB; some more comes on top.
+    /// Memory for sorting the index and the counts of the head, such as 1GiB; some more comes on top.
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = crate::byte_size::memory)]
     memory: ByteSize,
     /// Print one JSON object to standard output.

@@ -230,7 +230,7 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
     let flags = flags(args, drawn.workers);
     let mut target = target(args, &drawn)?;
     let facts = drawn.facts(args, &target);
-    let far = far_away(&target, corpus);
+    let far = far_away(&target, &drawn);
     if let Some(far) = &far {
         announce(args, far);
     }
@@ -295,7 +295,7 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
         extrapolation: target.text_bytes / corpus.total_bytes().max(1) as f64,
         forecast,
         patterns,
-        law: time.in_words(),
+        law: time.in_words(drawn.larger_pilots()),
         on_the_way: on_the_way(disk, &target, &limits),
         assumptions: assumptions(args, &drawn, far.as_deref(), stored.merged, &run),
         recommendation,
@@ -388,6 +388,14 @@ impl Drawn {
             backend: backend(args).kind(),
             is_part: args.source.reads_a_part(),
             ..facts.scaled(self.whole_text().map(|whole| target.text_bytes / whole))
+        }
+    }
+
+    /// Says how pilots become larger, where they can.
+    const fn larger_pilots(&self) -> &'static str {
+        match self.corpus.is_whole {
+            true => "the corpus has no text for larger ones",
+            false => "give --pilot more",
         }
     }
 
@@ -634,15 +642,19 @@ fn upserts(breakdown: &StorageBreakdown) -> f64 {
 }
 
 /// Says how large pilots would have to be for a run that is far away; `None` for one that is not.
-fn far_away(target: &Target, corpus: &PilotCorpus) -> Option<String> {
+fn far_away(target: &Target, drawn: &Drawn) -> Option<String> {
+    let corpus = &drawn.corpus;
     let times = target.text_bytes / corpus.total_bytes().max(1) as f64;
     if times <= REACH {
         return None;
     }
     let needed = target.text_bytes / REACH;
-    let way = match corpus.is_whole {
-        true => "which is more text than the corpus has".to_owned(),
-        false => format!("which --pilot {:.0} makes", needed.ceil()),
+    // Pilots end in front of the document that would be more than they may have.
+    let most = (needed + corpus.largest() as f64).ceil();
+    let way = match drawn.whole_text() {
+        Some(whole) if whole < needed => "which is more text than the corpus has".to_owned(),
+        Some(_) => format!("which --pilot {most:.0} makes"),
+        None => format!("which --pilot {most:.0} makes if the corpus has as much text"),
     };
     Some(format!(
         "the run is {} times the pilots of {}, and intervals widen beyond {REACH} times: that takes pilots of {}, {way}",
@@ -852,7 +864,10 @@ fn assumptions(
         .index
         .is_some_and(|index| index.seconds.is_none())
     {
-        assumptions.push("The pilots were too small for an index: the time that it takes is not told; give --pilot more.".to_owned());
+        assumptions.push(format!(
+            "The pilots were too small for an index: the time that it takes is not told; {}.",
+            drawn.larger_pilots()
+        ));
     }
     let Beside {
         head, occurrences, ..
@@ -862,7 +877,7 @@ fn assumptions(
         (args.occurrences, occurrences, "the occurrences"),
     ] {
         if is_asked_for && written.is_none() {
-            assumptions.push(format!("The pilots are too near to each other in size to tell {what}, which are in no figure; give --pilot more."));
+            assumptions.push(format!("The pilots are too near to each other in size to tell {what}, which are in no figure; {}.", drawn.larger_pilots()));
         }
     }
     assumptions

@@ -59,7 +59,8 @@ pub(crate) struct Args {
     /// first and asked instead of them. The answers are the same.
     #[arg(long, value_name = "SIZE", value_parser = crate::byte_size::memory)]
     memory: Option<ByteSize>,
-    /// Show this many predictions and futures. Default: 10, and all with --json or --batch.
+    /// Show this many predictions and futures. Default: 10, and all with --json or --batch. Of predictions there
+    /// are 100 at most, or as many as max_predictions of --config says.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Print one JSON object to standard output.

@@ -51,13 +51,14 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Removes retired patterns with all that they taught: their counts, those of their symbols, their
-/// emotives and metadata, in one commit. They stay retired, so nobody learns them again.
+/// Removes retired patterns with all that they counted: their counts, those of their symbols, their
+/// emotives and metadata, in one commit. Their names stay retired, so nobody learns them again before `kato
+/// retire --undo`.
 ///
 /// First it shows what would go (except with --json). Then it asks; where standard input is no terminal, it
-/// needs --yes. Patterns of the level above that refer to one keep its name as a symbol. What goes leaves the
-/// files on the disk later; see --rewrite. Only a copy brings back what is gone. In a MongoDB nothing is
-/// retired, and so nothing goes.
+/// needs --yes. Patterns of the level above that refer to one keep its name as a symbol, and occurrences keep its
+/// places, as they are of documents. What goes leaves the files on the disk later; see --rewrite. Only a copy
+/// brings back what is gone. In a MongoDB nothing is retired, and so nothing goes.
 ///
 /// With --json the result is one JSON object on standard output: kb, applied (whether it was done), changed
 /// and unchanged, lists of node and name; unchanged are those that are not in the knowledge base; and index,

@@ -154,11 +154,11 @@ pub(crate) struct Args {
     /// Memory for the names and genes of all nodes; beyond it no node is made and no genes grow.
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     max_node_memory: ByteSize,
-    /// Memory for what the nodes in memory have learned. With --data, the nodes that were not used
-    /// for longest leave memory where there is more, and are read again when they are used, and a
-    /// node that takes three quarters of it learns no more; with --in-memory, nothing is learned
-    /// beyond it. What lies in an index on the disk is not counted. Default: half of the memory
-    /// that this machine has, or its container.
+    /// Memory for what the nodes in memory have learned; those that are in use at the same moment may take more.
+    /// With --data, the nodes that were not used for longest leave memory where there is more, and are read again
+    /// when they are used; a node that takes half of it usually gets an index, and one that takes three quarters
+    /// learns no more until it has one. With --in-memory, nothing is learned beyond it. What lies in an index on
+    /// the disk is not counted. Default: half of the memory that this machine has, or its container.
     #[arg(long, visible_alias = "memory", value_name = "SIZE")]
     max_knowledge_memory: Option<ByteSize>,
     /// Write the index of a node on the disk when it has this many new patterns, or more where its
@@ -201,7 +201,8 @@ pub(crate) struct Args {
     /// 504.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     prediction_timeout: u64,
-    /// Be a stock KATO to all clients: no batches of learns, no idempotency keys.
+    /// Be as a stock KATO of --kato to all clients: no batches of learns or questions, no /sessions/{id}/next, no
+    /// idempotency keys, no records of runs, no figures for Prometheus, nothing below /admin.
     #[arg(long, conflicts_with_all = ["backups", "max_runs", "max_head_memory"])]
     no_extensions: bool,
 }
@@ -344,7 +345,7 @@ fn configure(server: ServerBuilder, args: &Args, tokens: Vec<String>) -> Result<
         server = server.with_workers(workers.get());
     }
     if args.no_extensions {
-        // A stock 3.10.1 does not know the endpoints of that generation either.
+        // A stock server of another generation does not know the endpoints of that one either.
         server = server.with_generation_2025_10(false);
     }
     #[cfg(feature = "tls")]

@@ -257,6 +257,9 @@ fn run(args: &Args) -> Result<ExitCode> {
             if is_of_corpus(&error) {
                 unbegun::forget(begun, &ledger, &run);
             }
+            if args.add {
+                unbegun::tell_not_added(&run);
+            }
             return Err(error);
         }
         trained => trained?,

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use indicatif::HumanCount;
+use kato_model::Symbol;
 use kato_occurrences::{LessonShape, Occurrences};
 use kato_store::PatternStore;
 use kato_store::trace::Trace;
@@ -55,6 +56,14 @@ impl Lessons {
                 return Ok(Some(lessons));
             }
         };
+        // As behind a purge: without its whole text nobody can look for it.
+        let is_unknown = |symbol: &&Symbol| matches!(symbol, Symbol::Name(_));
+        if let Some(unknown) = trace.leaves().find(is_unknown) {
+            lessons.problem = Some(format!(
+                "no node below holds {unknown}, of which it is made"
+            ));
+            return Ok(Some(lessons));
+        }
         // What is not made of tokens no document has taught.
         let shape = LessonShape::of(trace, asked.store().nodes(), |symbol| asked.token(symbol));
         if let Some(shape) = shape {

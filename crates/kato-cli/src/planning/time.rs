@@ -121,9 +121,9 @@ impl TimeLaw {
         Ok(found.plus(Interval::around(self.waiting, 1.0)))
     }
 
-    /// Describes the law, and whether the pilots would rather have another.
+    /// Describes the law, and whether the pilots would rather have another; `larger` says how they become larger.
     #[must_use]
-    pub(crate) fn in_words(&self) -> String {
+    pub(crate) fn in_words(&self, larger: &str) -> String {
         let (law, which) = match &self.fastest {
             Some(law) => (
                 law,
@@ -138,7 +138,7 @@ impl TimeLaw {
             100.0 * self.all.spread()
         );
         if let Some(rather) = self.rather {
-            text += &format!("; the pilots look like {rather} instead, so make larger ones");
+            text += &format!("; the pilots look like {rather} instead: {larger}");
         }
         text
     }

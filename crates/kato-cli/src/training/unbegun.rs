@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
-use kato_runs::TrainingRun;
+use kato_runs::{TrainingRun, TrainingTarget};
 use kato_scheduler::Checkpoint;
 use kato_store::PatternStore as _;
 
@@ -64,6 +64,21 @@ pub(crate) fn forget(begun: Option<Unbegun>, ledger: &Path, run: &TrainingRun) {
     }
     // While the run has the lock, so that nobody else begins there. Its error is the one to tell.
     drop(begun.restore());
+}
+
+/// Says of a run that could not learn what was to be added whether the same command is the way on: where nothing of
+/// it was learned the run is complete as before, and --resume would find nothing to do.
+pub(crate) fn tell_not_added(run: &TrainingRun) {
+    let position = match run.target() {
+        TrainingTarget::Directory(store) => store.checkpoint(),
+        TrainingTarget::Mongodb(store) => store.checkpoint(),
+        _ => return,
+    };
+    if Checkpoint::from_json(&position).is_ok_and(|it| it.is_some_and(|it| it.complete)) {
+        notice::say(
+            "nothing was added, and the run is complete as before: add again, without --resume",
+        );
+    }
 }
 
 /// Returns the first line of a file; `None` where there is none.

@@ -208,14 +208,15 @@ fn a_run_into_a_mongodb_is_planned_by_pilots_there_that_leave_nothing_behind() {
 #[test]
 fn a_run_however_far_away_is_planned_with_intervals_as_wide_as_that() {
     let place = Place::new(300);
-    let ask = |target| {
-        let ask = ["corpus.jsonl", "--text-size", target, "--pilot", "60kB"];
+    let ask_with = |pilot: &str, target: &str| {
+        let ask = ["corpus.jsonl", "--text-size", target, "--pilot", pilot];
         let output = place.run("plan", &[&ask[..], &["--repeat", "1", "--json"]].concat());
         assert!(output.status.success(), "{output:?}");
         let told = String::from_utf8(output.stderr).unwrap();
         let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
         (plan, told)
     };
+    let ask = |target| ask_with("60kB", target);
     let share = |plan: &Value, figure: &str| {
         let figure = &plan["forecast"][figure];
         number(&figure["high"]) / number(&figure["value"])
@@ -223,7 +224,16 @@ fn a_run_however_far_away_is_planned_with_intervals_as_wide_as_that() {
     let ((near, silent), (far, told)) = (ask("6MB"), ask("1TB"));
     assert!(!silent.contains("times the pilots"), "{silent}");
     let (first, _) = told.split_once('\n').unwrap();
-    assert!(first.contains("which --pilot 5000000000 makes"), "{told}");
+    assert!(
+        first.contains("which is more text than the corpus has"),
+        "{told}"
+    );
+    // What is advised is enough.
+    let (_, told) = ask("14MB");
+    let (_, advised) = told.split_once("which --pilot ").unwrap();
+    let (advised, _) = advised.split_once(' ').unwrap();
+    let (_, told) = ask_with(advised, "14MB");
+    assert!(!told.contains("times the pilots"), "{told}");
     // Of the bytes alone, which no clock measures: those of the time are held where its law is.
     let widths = [&near, &far].map(|plan| share(plan, "disk_bytes"));
     assert!(widths[1] > 1.5 * widths[0], "{widths:?}");

@@ -114,6 +114,31 @@ fn every_lesson_of_a_pattern_is_known() {
 }
 
 #[test]
+fn of_a_pattern_above_a_purged_one_nobody_says_that_it_was_never_taught() {
+    let place = kept();
+    let name = place.exported("node1")[0]["name"].clone();
+    let arguments = ["--kb", "kb", "--pattern", name.as_str().unwrap()];
+    let below = place.inspect_json(&arguments)["events"][0][0]["name"].clone();
+    let below = below.as_str().unwrap();
+    let text = place.inspect_json(&["--kb", "kb", "--pattern", below])["text"].clone();
+    place.succeeds("retire", &["--kb", "kb", below]);
+    place.succeeds("purge", &["--kb", "kb", "--yes"]);
+    let lessons = place.inspect_json(&arguments)["lessons"].clone();
+    let problem = lessons["problem"].as_str().unwrap();
+    assert!(
+        problem.contains(below) && problem.contains("no node below holds"),
+        "{problem}"
+    );
+    let shown = place.inspect(&arguments);
+    assert!(shown.contains("who taught it is not known"), "{shown}");
+    assert!(!shown.contains("taught 0"), "{shown}");
+    // Its places are those of a pattern that is gone.
+    let text = text.as_str().unwrap();
+    let traced = place.succeeds("trace", &[text, "--kb", "kb", "--limit", "1000"]);
+    assert!(traced.contains("which node0 holds no more"), "{traced}");
+}
+
+#[test]
 fn without_occurrences_the_commands_say_what_to_do() {
     let place = Workplace::trained();
     for program in ["count", "trace"] {

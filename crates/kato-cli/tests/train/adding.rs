@@ -68,6 +68,20 @@ fn an_addition_that_is_cut_off_goes_on_as_a_run() {
 }
 
 #[test]
+fn what_cannot_be_added_leaves_the_run_ready_for_another_addition() {
+    let (place, expected) = place();
+    place.trained("a.jsonl", &["--kb", "kb", "--provenance"]);
+    std::fs::write(place.path("bad.jsonl"), "{\n").unwrap();
+    let (code, told) = refusal(&place, "bad.jsonl", &ADD);
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains("nothing was added"), "{told}");
+    for added in ["b.jsonl", "c.jsonl"] {
+        place.trained(added, &ADD);
+    }
+    assert_eq!(place.exported("kb"), expected);
+}
+
+#[test]
 fn what_has_no_end_or_is_there_already_is_refused_and_changes_nothing() {
     let (place, expected) = place();
     let whole = ["--kb", "whole", "--provenance", "--add"];
