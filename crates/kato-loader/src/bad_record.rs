@@ -273,8 +273,11 @@ impl BadReason {
                 "make the file readable",
                 "list and skip it with `OnBadRecord::Skip`",
             ],
-            Self::InvalidUtf8 { .. }
-            | Self::MalformedJson { .. }
+            Self::InvalidUtf8 { .. } => &[
+                SKIP,
+                "repair the file, or convert it to UTF-8, and begin anew: it is another corpus then",
+            ],
+            Self::MalformedJson { .. }
             | Self::FieldCount { .. }
             | Self::UnclosedQuote
             | Self::TextBehindQuote

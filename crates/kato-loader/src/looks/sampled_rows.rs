@@ -58,6 +58,8 @@ struct Rows {
     /// Delimiters of the row that is under way, and the byte in front.
     in_row: usize,
     before: u8,
+    /// Whether that byte is a delimiter: in quotes it is none.
+    is_behind: bool,
 }
 
 impl SampledRows {
@@ -115,6 +117,7 @@ impl Rows {
             has_last: false,
             in_row: 0,
             before: b'\n',
+            is_behind: false,
         }
     }
 
@@ -126,10 +129,9 @@ impl Rows {
             None => byte == self.delimiter || byte == b'\n',
         };
         let ends_row = byte == b'\n' && begins_field;
-        if matches!(byte, b' ' | b'\t') && self.in_row > 0 && self.before == self.delimiter {
-            self.n_apart += 1;
-        }
-        if byte == self.delimiter && begins_field {
+        self.n_apart += usize::from(self.is_behind && matches!(byte, b' ' | b'\t'));
+        self.is_behind = byte == self.delimiter && begins_field;
+        if self.is_behind {
             self.has_first |= self.in_row == 0 && self.before != b'\n';
             self.in_row += 1;
         } else if ends_row {
@@ -218,6 +220,8 @@ mod tests {
             table(&format!("id,text,note\r\n{}", rows(8, quoted))),
             Some((',', 3, 9))
         );
+        let wordy = |n: usize| format!("{n},\"a, b, c, d, e, f\",5\n");
+        assert_eq!(table(&rows(6, wordy)), Some((',', 3, 6)));
         let german = |n: usize| format!("{n},5;{n},25;{n},75\n");
         assert_eq!(table(&rows(7, german)), Some((';', 3, 7)));
         let tabs = |n: usize| format!("{n}\t\"a\tb\n");

@@ -15,6 +15,7 @@ const MIN_FIELDS: usize = 1024;
 /// Rows of a delimiter-separated file.
 pub(crate) struct CsvReader {
     stream: ByteStream,
+    format: Format,
     parser: Reader,
     /// None where fields are not quoted.
     quotes: Option<Quotes>,
@@ -77,6 +78,7 @@ impl CsvReader {
         let quotes = quotes_of(format, selection);
         let mut reader = Self {
             stream,
+            format,
             parser: ReaderBuilder::new()
                 .delimiter(delimiter_of(format))
                 .quoting(quotes.is_some())
@@ -124,7 +126,7 @@ impl CsvReader {
                     self.advance(0);
                     return Ok(());
                 }
-                Err(reason) => reason,
+                Err(reason) => self.other_table().unwrap_or(reason),
             },
             // An empty file has no header and no rows.
             Parsed::End => {
@@ -139,6 +141,31 @@ impl CsvReader {
         let mut fault = Fault::for_file(reason);
         fault.line = Some(begin.line + 1);
         Err(fault)
+    }
+
+    /// Returns that the table has another delimiter, where its header is one field that holds such:
+    /// no name of a column helps then.
+    fn other_table(&self) -> Option<BadReason> {
+        let header = (self.row.n_fields == 1).then(|| self.row.field(0))?;
+        let holds = |delimiter| memchr::memchr(delimiter, header).is_some();
+        let delimiter = delimiter_of(self.format);
+        let others = [Format::Csv, Format::Tsv].into_iter();
+        let mut others = others.filter(|other| *other != self.format);
+        match others.find(|other| holds(delimiter_of(*other))) {
+            Some(other) => Some(BadReason::AnotherFormat {
+                read_as: self.format.name().to_owned(),
+                looks_like: other.name().to_owned(),
+            }),
+            None if holds(b';') => Some(BadReason::Unsupported {
+                what: "a table of semicolons".to_owned(),
+                instead: match delimiter {
+                    b'\t' => "write it with tabs",
+                    _ => "write it with commas",
+                }
+                .to_owned(),
+            }),
+            None => None,
+        }
     }
 
     /// Finds the columns of text and id by their names.

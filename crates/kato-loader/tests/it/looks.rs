@@ -257,6 +257,39 @@ fn rows_of_a_table_are_no_lines_of_text() {
     assert_eq!(texts(builder().with_input(path)).len(), 30);
 }
 
+#[test]
+fn a_table_with_another_delimiter_is_told_by_its_header() {
+    let folder = Folder::new();
+    for (name, rows, expected) in [
+        (
+            "a.csv",
+            "text;lang\na;en\n",
+            "a table of semicolons, which is not read: write it with commas",
+        ),
+        (
+            "a.csv",
+            "text\tlang\na\ten\n",
+            "and looks like tab-separated",
+        ),
+        (
+            "a.tsv",
+            "body,lang\na,en\n",
+            "and looks like comma-separated",
+        ),
+        ("a.csv", "body\na\n", "no column `text` among body"),
+    ] {
+        let told = failure(builder().with_input(folder.write(name, rows)));
+        assert!(told.contains(expected), "{told}");
+    }
+    let path = folder.write("latin1.txt", b"Caf\xE9\n");
+    let mut loader = builder().with_input(path).build().unwrap();
+    let advice = loader.find_map(Result::err).unwrap().advice().unwrap();
+    assert!(
+        advice.to_string().contains("convert it to UTF-8"),
+        "{advice}"
+    );
+}
+
 /// Bytes that come in pieces of a size, as from a pipe.
 struct Pieces(Vec<u8>, usize);
 
