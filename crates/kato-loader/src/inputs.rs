@@ -49,6 +49,10 @@ pub(crate) enum Input {
 impl fmt::Debug for Input {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            #[cfg(feature = "remote")]
+            Self::Path(path) if remote::is_location(path) => {
+                f.debug_tuple("Path").field(&remote::shown(path)).finish()
+            }
             Self::Path(path) => f.debug_tuple("Path").field(path).finish(),
             Self::Reader(name, _) => f.debug_tuple("Reader").field(name).finish(),
             Self::Documents(name, _) => f.debug_tuple("Documents").field(name).finish(),
@@ -108,16 +112,26 @@ pub(crate) fn resolve(
             }
             #[cfg(feature = "remote")]
             Input::Path(path) if remote::is_location(&path) => {
+                let passed_over = listing.ignored.len();
                 for file in remote.list(&path, &mut listing.ignored)? {
                     listing.push_remote(file, selection)?;
+                }
+                if listing.files.len() == before {
+                    return Err(LoadError::EmptyDirectory {
+                        path: remote::shown(&path),
+                        ignored: ignored::in_words(&listing.ignored[passed_over..]),
+                    });
                 }
             }
             #[cfg(feature = "remote")]
             Input::Known(file) => listing.push_remote(remote.known(&file), selection)?,
             #[cfg(not(feature = "remote"))]
             Input::Path(path) if path.to_string_lossy().contains("://") => {
+                // What may grant access stands behind the scheme.
+                let name = name_of(&path);
+                let scheme = name.split("://").next().unwrap_or_default();
                 return Err(LoadError::Unsupported {
-                    name: name_of(&path),
+                    name: format!("{scheme}://…"),
                     reason: "this build reads local files only; enable the feature `remote`",
                 });
             }
@@ -247,7 +261,7 @@ impl Listing {
             .try_for_each(|path| self.push_found(path, selection))
     }
 
-    /// Adds a remote file, unless a listing found it among others and it has no known format.
+    /// Adds a remote file, unless it was found in a folder and has no known format.
     #[cfg(feature = "remote")]
     fn push_remote(
         &mut self,
@@ -257,7 +271,7 @@ impl Listing {
         let (name, size) = (file.name().to_owned(), file.size());
         let named = Named::by_server(&file);
         // What a repository or a bucket holds beside text is not read, like in a directory.
-        if selection.format.is_none() && file.is_one_of_many() && named.format.is_none() {
+        if selection.format.is_none() && file.is_of_folder() && named.format.is_none() {
             let reason = IgnoredReason::UnknownExtension;
             self.ignored.push(IgnoredFile::new(name, reason));
             return Ok(());

@@ -29,6 +29,12 @@ pub(crate) fn is_location(path: &Path) -> bool {
     path.to_str().is_some_and(Location::is_location)
 }
 
+/// Returns a location without what grants access.
+pub(crate) fn shown(input: &Path) -> String {
+    let location = input.to_string_lossy().parse::<Location>();
+    location.map_or_else(|_| "a location".to_owned(), |location| location.redacted())
+}
+
 /// How remote files are reached: by a public fetcher unless another was given.
 #[derive(Clone, Default)]
 pub(crate) struct Access {
@@ -80,10 +86,14 @@ impl Access {
             .map_err(failed)?;
         let passed_over = listing.ignored.into_iter();
         ignored.extend(passed_over.map(|(path, why)| IgnoredFile::new(path, reason(why))));
-        let is_one_of_many = listing.files.len() > 1;
+        // A pattern and a name give what they match, as in the file system.
+        let is_of_folder = match &location {
+            Location::Store(url) => url.path().is_empty() || url.path().ends_with('/'),
+            _ => listing.files.len() > 1,
+        };
         let source = |file| RemoteSource {
             file,
-            is_one_of_many,
+            is_of_folder,
             access: self.clone(),
             reader: Arc::default(),
         };
@@ -103,7 +113,7 @@ impl Access {
         RemoteSource {
             file,
             // Named one by one: none of them is left out for its extension.
-            is_one_of_many: false,
+            is_of_folder: false,
             access: self.clone(),
             reader: Arc::default(),
         }
@@ -148,8 +158,8 @@ pub(crate) fn failed(input: &str, source: FetchError) -> LoadError {
 /// A remote file of a corpus.
 pub(crate) struct RemoteSource {
     file: RemoteFile,
-    /// Whether a listing found it among others, where files of no known format are left out.
-    is_one_of_many: bool,
+    /// Whether it was found in a folder, or a dataset of several files, where files of no known format are left out.
+    is_of_folder: bool,
     access: Access,
     /// Opened when it is first read.
     reader: Arc<OnceLock<RangeReader>>,
@@ -187,9 +197,9 @@ impl RemoteSource {
         self.file.validator.as_deref()
     }
 
-    /// Returns whether a listing found the file among others.
-    pub(crate) fn is_one_of_many(&self) -> bool {
-        self.is_one_of_many
+    /// Returns whether the file was found in a folder, or a dataset of several files.
+    pub(crate) fn is_of_folder(&self) -> bool {
+        self.is_of_folder
     }
 
     /// Returns whether the file can be read from any byte: its size must be known, and its server

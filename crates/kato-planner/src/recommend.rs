@@ -92,12 +92,33 @@ pub struct Recommendation {
     /// The machines that were asked for: first those that surely do it, then those that probably do,
     /// each the cheapest and then the fastest first; then the others.
     pub options: Vec<MachineOption>,
-    /// What would have to change; empty where a machine does it.
+    /// What would have to change; empty where a machine does it, and where no such change is known.
     pub changes: Vec<Change>,
     /// When the prices held.
     pub prices_of: String,
     /// Where they come from.
     pub source: String,
+}
+
+impl Recommendation {
+    /// Returns whether a machine does it, surely or probably.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kato_planner::{Catalogue, Interval, Requirements, RunCosts, recommend};
+    ///
+    /// let costs = RunCosts::new(Interval::exact(3600.0), Interval::exact(60.0));
+    /// let in_no_time = Requirements::new().with_hours(0.0);
+    /// let answer = recommend(&costs, &in_no_time, &Catalogue::builtin())?;
+    /// assert!(!answer.is_possible());
+    /// # Ok::<(), kato_planner::PlanError>(())
+    /// ```
+    #[must_use]
+    pub fn is_possible(&self) -> bool {
+        let mut options = self.options.iter();
+        options.any(|option| option.verdict != Fulfilment::DoesNot)
+    }
 }
 
 /// What a run would be on one machine.
@@ -204,6 +225,15 @@ pub enum Change {
     /// More money.
     Budget {
         /// USD with which this machine does it in time.
+        usd: f64,
+        /// The machine.
+        machine: String,
+    },
+    /// More time and more money, where neither is enough by itself.
+    HoursAndBudget {
+        /// Hours with which this machine does it.
+        hours: f64,
+        /// USD that it costs.
         usd: f64,
         /// The machine.
         machine: String,
@@ -487,6 +517,16 @@ fn changes(
         let (usd, machine) = (option.usd.value, option.machine.clone());
         changes.push(Change::Budget { usd, machine });
     }
+    let both = |s: &Shortfall| late(s) || dear(s);
+    if changes.is_empty()
+        && let Some(option) = nearest(offers, both, |option| option.usd.value)
+    {
+        changes.push(Change::HoursAndBudget {
+            hours: option.hours.value,
+            usd: option.usd.value,
+            machine: option.machine.clone(),
+        });
+    }
     let shares = offers
         .iter()
         .map(|(offer, _)| (offer, share(offer, costs, requirements)));
@@ -602,6 +642,11 @@ impl fmt::Display for Change {
         match self {
             Self::Hours { hours, machine } => write!(f, "{} instead, on {machine}", span(*hours)),
             Self::Budget { usd, machine } => write!(f, "{usd:.2} USD instead, for {machine}"),
+            Self::HoursAndBudget {
+                hours,
+                usd,
+                machine,
+            } => write!(f, "{} and {usd:.2} USD instead, on {machine}", span(*hours)),
             Self::Share { share, machine } => {
                 write!(f, "{:.2} % of the corpus, on {machine}", 100.0 * share)
             }
@@ -657,8 +702,11 @@ impl fmt::Display for Recommendation {
             }
             writeln!(f)?;
         }
-        if !self.changes.is_empty() {
-            writeln!(f, "nothing does it; one of these would:")?;
+        if !self.is_possible() {
+            match self.changes.is_empty() {
+                true => writeln!(f, "nothing does it")?,
+                false => writeln!(f, "nothing does it; one of these would:")?,
+            }
             for change in &self.changes {
                 writeln!(f, "  {change}")?;
             }

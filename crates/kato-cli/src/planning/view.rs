@@ -98,8 +98,11 @@ impl Plan {
                 text += &format!("            {shortfall}\n");
             }
         }
-        if !self.recommendation.changes.is_empty() {
-            text += "  Nothing does it. One of these would:\n";
+        if !self.recommendation.is_possible() {
+            text += match self.recommendation.changes.is_empty() {
+                true => "  Nothing does it.\n",
+                false => "  Nothing does it. One of these would:\n",
+            };
             for change in &self.recommendation.changes {
                 text += &format!("    {change}\n");
             }

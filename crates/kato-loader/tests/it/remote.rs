@@ -167,6 +167,44 @@ fn what_a_bucket_holds_beside_text_is_read_where_it_is_asked_for() {
 }
 
 #[test]
+fn a_pattern_or_a_folder_of_a_bucket_gives_what_it_gives_in_the_file_system() {
+    for n_files in [1, 2] {
+        let folder = Folder::new();
+        let mut standin = HubStandin::builder();
+        for file in 0..n_files {
+            let (name, text) = (format!("a/{file}.py"), text(file, 0));
+            folder.write(&name, &text);
+            standin = standin.object("bucket", &name, text);
+        }
+        let standin = standin.start().unwrap();
+        let matched = texts(remote(&standin, "s3://bucket/**/*.py"));
+        assert_eq!(matched.len(), n_files);
+        assert_eq!(matched, texts(builder().with_input(folder.at("**/*.py"))));
+
+        for location in ["s3://bucket/a/", "s3://bucket"] {
+            let refused = remote(&standin, location).build();
+            let told = refused.unwrap_err().to_string();
+            let local = builder().with_input(folder.at("a")).build().unwrap_err();
+            let local = local.to_string();
+            let place = folder.at("a").display().to_string();
+            assert_eq!(told, local.replace(&place, location));
+        }
+    }
+}
+
+#[test]
+fn what_grants_access_is_not_shown_of_a_loader_that_is_not_yet_built() {
+    let shown = format!(
+        "{:?}",
+        builder().with_input("https://me:hush@x.org/a?token=hush")
+    );
+    assert!(
+        shown.contains("https://x.org/a") && !shown.contains("hush"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn a_dataset_of_the_hub_is_read_from_its_conversion() {
     let parquet = wide(&rows(0, 500), 100);
     let dataset = Dataset::new("me/converted")

@@ -306,37 +306,49 @@ fn thirty_runs_are_answered() {
 
 #[test]
 fn what_would_have_to_change_makes_the_run_possible() {
-    let run = costs(1e3, 50.0);
+    let long = costs(1e3, 50.0);
     let wanted = Requirements::new().with_hours(2.0).with_budget(20.0);
-    let answer = ask(&run, wanted);
-    assert!(!answer.changes.is_empty());
-    for change in &answer.changes {
-        let changed = match change {
-            Change::Hours { hours, .. } => ask(&run, wanted.with_hours(hours * 1.001)),
-            Change::Budget { usd, .. } => ask(&run, wanted.with_budget(usd * 1.001)),
-            Change::Share { share, .. } => ask(&costs(1e3 * share * 0.999, 50.0 * share), wanted),
-            Change::Machine {
-                threads,
-                memory_gb,
-                disk_gb,
-                ..
-            } => {
-                let machine = Rented::owned(
-                    "theirs",
-                    threads.unwrap() as u64,
-                    *memory_gb * 1.001,
-                    *disk_gb * 1.001,
-                );
-                let mine = Catalogue::builtin().with_machine(machine);
-                recommend(&run, &wanted, &mine).unwrap()
-            }
-            _ => continue,
-        };
-        assert_ne!(
-            changed.options[0].verdict,
-            Fulfilment::DoesNot,
-            "{change}\n{changed}"
-        );
+    // Neither more time nor more money alone is enough.
+    let longer = long.with_fixed_seconds(Interval::exact(3.0 * 3600.0));
+    let nothing = Requirements::new().with_hours(1e-3).with_budget(0.0);
+    for (run, wanted) in [(long, wanted), (longer, nothing)] {
+        let answer = ask(&run, wanted);
+        assert!(!answer.changes.is_empty(), "{answer}");
+        assert!(answer.to_string().contains("nothing does it; one of these"));
+        for change in &answer.changes {
+            let changed = match change {
+                Change::Hours { hours, .. } => ask(&run, wanted.with_hours(hours * 1.001)),
+                Change::Budget { usd, .. } => ask(&run, wanted.with_budget(usd * 1.001)),
+                Change::HoursAndBudget { hours, usd, .. } => {
+                    let wanted = wanted.with_hours(hours * 1.001);
+                    ask(&run, wanted.with_budget(usd * 1.001))
+                }
+                Change::Share { share, .. } => {
+                    ask(&costs(1e3 * share * 0.999, 50.0 * share), wanted)
+                }
+                Change::Machine {
+                    threads,
+                    memory_gb,
+                    disk_gb,
+                    ..
+                } => {
+                    let machine = Rented::owned(
+                        "theirs",
+                        threads.unwrap() as u64,
+                        *memory_gb * 1.001,
+                        *disk_gb * 1.001,
+                    );
+                    let mine = Catalogue::builtin().with_machine(machine);
+                    recommend(&run, &wanted, &mine).unwrap()
+                }
+                _ => continue,
+            };
+            assert_ne!(
+                changed.options[0].verdict,
+                Fulfilment::DoesNot,
+                "{change}\n{changed}"
+            );
+        }
     }
 }
 
