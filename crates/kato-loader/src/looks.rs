@@ -103,6 +103,7 @@ const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
 const TAKE_OUT: &str = "take the text out of it first, or leave it out";
 const CONVERT: &str = "convert it to UTF-8";
 const ONE_A_LINE: &str = "write one object a line";
+const NOT_ALONE: &str = "JSON with more behind an object in its line";
 
 /// First bytes of text of 32 bits a character.
 const UTF32_MARKS: [&[u8]; 2] = [b"\xFF\xFE\0\0", b"\0\0\xFE\xFF"];
@@ -198,9 +199,18 @@ fn has_zeros_in_turn(head: &[u8]) -> bool {
     head.len() >= 4 && zeros(0) != zeros(1)
 }
 
+/// Returns what stands behind a value that begins and ends in the first line, but for blanks.
+fn behind_in_line(text: &[u8], end: usize) -> Option<u8> {
+    let line = text.split(|byte| *byte == b'\n').next()?;
+    line.get(end..)?.trim_ascii_start().first().copied()
+}
+
 /// Tells objects of JSON, one a line, and other JSON.
 fn json(text: &[u8], is_whole: bool) -> Option<Looks> {
     let text = text.trim_ascii_start();
+    if text.starts_with(b"\x1E{") {
+        return Some(foreign_text("JSON behind record separators", ONE_A_LINE));
+    }
     let (first, rest) = text.split_first()?;
     let next = rest.trim_ascii_start().first();
     let is_likely = match first {
@@ -235,7 +245,13 @@ fn json(text: &[u8], is_whole: bool) -> Option<Looks> {
     // One value over several lines is JSON as far as it goes.
     let mut all = serde_json::Deserializer::from_slice(text).into_iter::<IgnoredAny>();
     let is_json = match all.next()? {
-        Ok(_) => true,
+        Ok(_) => match behind_in_line(text, all.byte_offset()) {
+            None => true,
+            Some(_) if *first == b'[' => true,
+            Some(b',' | b'{') => return Some(foreign_text(NOT_ALONE, ONE_A_LINE)),
+            // Prose that begins with an example, or a line that its reader refuses.
+            Some(_) => false,
+        },
         Err(error) => error.is_eof() && !is_whole,
     };
     is_json.then_some(match first {
@@ -318,7 +334,7 @@ mod tests {
 
     #[test]
     fn bytes_say_what_they_are() {
-        let cases: [(&[u8], &str); 34] = [
+        let cases: [(&[u8], &str); 39] = [
             (b"", "an empty file"),
             (b"It was the best of times.", "plain text"),
             (b"\xEF\xBB\xBFIt was.", "plain text"),
@@ -329,6 +345,14 @@ mod tests {
             (b"{}\n{}\n", "JSON Lines"),
             (b"{\n  \"text\": \"a\"\n}\n", "JSON over several lines"),
             (b"{\"a\":\n1}", "JSON over several lines"),
+            (b"{\"a\": 1},\n{\"a\": 2},\n", NOT_ALONE),
+            (b"{\"a\": 1} {\"a\": 2}\n", NOT_ALONE),
+            (b"[\"a\"], [\"b\"]\n", "a JSON array"),
+            (b"{\"a\": 1} is an example.\n", "plain text"),
+            (
+                b"\x1E{\"a\": 1}\n\x1E{\"a\": 2}\n",
+                "JSON behind record separators",
+            ),
             (b"[{\"text\": \"a\"},\n{\"text\": \"b\"}]", "a JSON array"),
             (b"[\n  \"a\"\n]", "a JSON array"),
             (b"[1] Smith et al.", "plain text"),
