@@ -33,7 +33,7 @@ pub(crate) fn stage(area: &Arc<StagingArea>, batch: &SealedBatch) -> Result<Stag
             staged.add_if(BlobKind::Patterns(node_idx), blobs.push(delta)?)?;
         }
         staged.add_if(BlobKind::Patterns(node_idx), blobs.finish()?)?;
-        let vectors: Vec<(String, &[f64])> = node
+        let vectors: Vec<NamedVector<'_>> = node
             .vectors()
             .map(|(name, vector)| (name.to_string(), vector))
             .collect();
@@ -97,11 +97,14 @@ fn patterns_of<'a>(
     })
 }
 
+/// A vector with its name, as a blob has it.
+type NamedVector<'a> = (String, &'a [f64]);
+
 /// Cuts vectors into blobs; refuses one that is larger than a document may be.
 fn cut_vectors<'v, 'b>(
     run: &OpenRun,
-    mut vectors: &'v [(String, &'b [f64])],
-) -> Result<Vec<&'v [(String, &'b [f64])]>, StoreError> {
+    mut vectors: &'v [NamedVector<'b>],
+) -> Result<Vec<&'v [NamedVector<'b>]>, StoreError> {
     let bytes_of = |vector: &[f64]| size_of_val(vector) as u64;
     let mut blobs = Vec::new();
     while let Some((name, first)) = vectors.first() {
