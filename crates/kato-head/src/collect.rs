@@ -4,10 +4,10 @@
 mod edges;
 mod visiting;
 
-use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 
 use foldhash::quality::RandomState;
+use hashbrown::HashMap;
 use kato_model::{Event, PatternName};
 use kato_store::PatternStore;
 use serde::{Deserialize, Serialize};

@@ -6,7 +6,6 @@ mod learning;
 
 use std::sync::OnceLock;
 
-use kato_model::PatternName;
 use kato_store::PatternStore;
 
 pub(crate) use self::frozen::Frozen;
@@ -204,8 +203,7 @@ impl Head {
     /// Returns about how many bytes the head takes.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
-        let missing = size_of::<(PatternName, usize)>() + 1;
-        self.trie.heap_bytes() + self.symbols.heap_bytes() + self.missing.capacity() * missing
+        self.trie.heap_bytes() + self.symbols.heap_bytes() + self.missing.allocation_size()
     }
 
     /// Returns the number of a symbol; `None` if the head does not know it.

@@ -103,7 +103,7 @@ impl OneByOne {
 
     /// Returns about how many bytes of memory the reader holds.
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.edges.heap_bytes()
+        self.edges.heap_bytes() + self.missing.allocation_size()
     }
 
     /// Returns what was counted, and the names that no level held.

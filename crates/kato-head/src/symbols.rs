@@ -1,10 +1,10 @@
 //! The symbols that can come next, by number.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
 use foldhash::quality::RandomState;
+use hashbrown::HashMap;
 
 use crate::HeadError;
 
@@ -98,11 +98,9 @@ impl Symbols {
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        // A shared text has two counters; the table has an entry and a control byte for each.
+        // A shared text has two counters.
         let texts: usize = self.texts.iter().map(|text| text.len() + 16).sum();
-        texts
-            + self.texts.capacity() * size_of::<Arc<str>>()
-            + self.ids.capacity() * (size_of::<(Arc<str>, u32)>() + 1)
+        texts + self.texts.capacity() * size_of::<Arc<str>>() + self.ids.allocation_size()
     }
 }
 

@@ -51,8 +51,7 @@ impl SymbolTable {
     /// Returns the bytes of heap that the table holds, within a few per cent.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
-        // A table entry is an id and a byte of its hash.
-        self.text.capacity() + self.ends.capacity() * 8 + self.ids.capacity() * (4 + 1)
+        self.text.capacity() + self.ends.capacity() * 8 + self.ids.allocation_size()
     }
 
     /// Returns the text of a symbol, if `id` is in the table.

@@ -1,7 +1,7 @@
 //! Fuzzy matching against one state, where every pair of symbols is compared once, however many
 //! patterns hold it.
 
-use std::collections::hash_map::Entry;
+use hashbrown::hash_map::Entry;
 
 use crate::SymbolId;
 use crate::cancel::{Cancel, Cancelled};

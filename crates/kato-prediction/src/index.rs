@@ -522,7 +522,7 @@ impl PatternIndex {
             + self.page_set.heap_bytes()
             + self.by_name.heap_bytes()
             + self.base.as_ref().map_or(0, |base| {
-                base.learns.capacity() * (size_of::<(u32, u64)>() + 1) + base.frozen.heap_bytes()
+                base.learns.allocation_size() + base.frozen.heap_bytes()
             })
     }
 

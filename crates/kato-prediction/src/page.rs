@@ -280,7 +280,7 @@ impl Page {
             + self.frequencies.heap_bytes()
             + self.symbols.heap_bytes()
             + self.ends.capacity() * size_of::<u32>()
-            + self.event_lengths.capacity() * (size_of::<(u16, Box<[u32]>)>() + 1)
+            + self.event_lengths.allocation_size()
             + lengths
             + self.finalized.capacity() * size_of::<u64>()
             + self.postings.as_ref().map_or(0, Postings::heap_bytes)

@@ -366,11 +366,11 @@ impl Symbols {
     pub(crate) fn heap_bytes(&self) -> usize {
         self.texts.heap_bytes()
             + self.names.capacity() * size_of::<PatternName>()
-            + self.name_ids.capacity() * (size_of::<u32>() + 1)
+            + self.name_ids.allocation_size()
             + (self.text_counts.capacity() + self.name_counts.capacity()) * size_of::<SymbolCount>()
             + self.base_counts.heap_bytes()
             + self.base_taken.heap_bytes()
-            + self.base_texts.capacity() * (size_of::<SymbolId>() + 1)
+            + self.base_texts.allocation_size()
     }
 }
 

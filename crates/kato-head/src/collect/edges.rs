@@ -1,8 +1,7 @@
 //! The ends of patterns: what n-grams that cross a border reach.
 
-use std::collections::HashMap;
-
 use foldhash::quality::RandomState;
+use hashbrown::HashMap;
 use kato_model::PatternName;
 
 use super::BREAK;
@@ -43,8 +42,7 @@ impl Edges {
 
     /// Returns about how many bytes all of it takes.
     pub(crate) fn heap_bytes(&self) -> usize {
-        let place = size_of::<(PatternName, (u32, usize))>() + 1;
-        self.places.capacity() * place
+        self.places.allocation_size()
             + self.ends.capacity() * size_of::<usize>()
             + self.symbols.capacity() * size_of::<u32>()
     }

@@ -3,10 +3,10 @@
 mod counting;
 mod followers;
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 
 use super::later::Later;
 use super::numbers::Numbers;
@@ -139,13 +139,12 @@ impl Level {
             &self.starts,
         ];
         let columns: usize = columns.iter().map(|column| column.heap_bytes()).sum();
-        // The tables keep one control byte beside each entry.
         columns
             + self.later.iter().map(Later::heap_bytes).sum::<usize>()
             + self.added.capacity() * size_of::<Added>()
-            + self.changed.capacity() * (size_of::<(u32, (u32, u32))>() + 1)
-            + self.added_ids.capacity() * (size_of::<(u32, u32, u32)>() + 1)
-            + self.latest.capacity() * (size_of::<(u32, u32)>() + 1)
+            + self.changed.allocation_size()
+            + self.added_ids.allocation_size()
+            + self.latest.allocation_size()
     }
 
     /// Returns the level with symbols and counts in memory.

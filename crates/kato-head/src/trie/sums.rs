@@ -2,9 +2,8 @@
 
 mod written;
 
-use std::collections::HashMap;
-
 use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 
 pub(crate) use self::written::WrittenSums;
 
@@ -147,7 +146,7 @@ impl SumTable {
             Self::Owned(sums) => sums.capacity() * size_of::<(u32, BothSums)>(),
             Self::Frozen(written, changed) => {
                 written.iter().map(WrittenSums::heap_bytes).sum::<usize>()
-                    + changed.capacity() * (size_of::<(u32, BothSums)>() + 1)
+                    + changed.allocation_size()
             }
         }
     }

@@ -103,9 +103,8 @@ impl NameTable {
 
     /// Returns the bytes of memory that the tables take.
     pub(super) fn heap_bytes(&self) -> usize {
-        // A table takes an entry and one byte of its hash for each place.
-        let n_places: usize = self.parts.iter().map(HashTable::capacity).sum();
-        n_places * (size_of::<Place>() + 1) + self.parts.capacity() * size_of::<HashTable<Place>>()
+        let tables = self.parts.iter().map(HashTable::allocation_size);
+        tables.sum::<usize>() + self.parts.capacity() * size_of::<HashTable<Place>>()
     }
 
     /// Puts what the only table holds into one for each first byte.

@@ -51,8 +51,7 @@ impl Frequencies {
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
-        self.small.capacity() * size_of::<u32>()
-            + self.large.capacity() * (size_of::<(u16, u64)>() + 1)
+        self.small.capacity() * size_of::<u32>() + self.large.allocation_size()
     }
 
     fn set(&mut self, place: u16, frequency: u64) {

@@ -64,7 +64,7 @@ impl BaseCounts {
     pub(super) fn heap_bytes(&self) -> usize {
         self.texts.capacity() * size_of::<Option<Box<[SymbolCount; CHUNK]>>>()
             + self.n_chunks * size_of::<[SymbolCount; CHUNK]>()
-            + self.names.capacity() * (size_of::<(SymbolId, SymbolCount)>() + 1)
+            + self.names.allocation_size()
     }
 }
 
