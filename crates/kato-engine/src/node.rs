@@ -458,6 +458,9 @@ impl Node {
     ///
     /// As [`teach`](Self::teach); some of the lessons may be learned then.
     pub fn teach_all(&self, lessons: &[Lesson]) -> Result<(), EngineError> {
+        if lessons.is_empty() {
+            return Ok(());
+        }
         self.shared.check_writable()?;
         lessons.iter().try_for_each(Lesson::check_values)?;
         self.commit_if_due()?;

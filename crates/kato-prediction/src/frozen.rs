@@ -27,6 +27,8 @@ mod taken;
 mod units;
 
 pub use index::FrozenIndex;
+#[cfg(feature = "disk")]
+pub(crate) use index::NAMES_A_BLOCK;
 pub(crate) use index::{Class as FrozenClass, Reader};
 pub use kato_columns::{
     BLOCK_BYTES, BytesState, Changes, CheckedBytes, ColumnBytes, DamageWatch, SharedBytes,

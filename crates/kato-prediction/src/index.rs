@@ -279,8 +279,12 @@ impl PatternIndex {
     }
 
     /// Makes room for the names of so many patterns that are about to be [inserted](Self::insert):
-    /// without it, all are hashed again whenever there are twice as many.
+    /// without it, all are hashed again whenever there are twice as many. The names of the index that this one
+    /// [lies above](Self::over) are fetched from the disk together, if nearly all blocks of them will be read.
     pub fn reserve(&mut self, additional: usize) {
+        if let Some(base) = &self.base {
+            base.frozen.will_look_up(additional);
+        }
         self.by_name.reserve(additional, self.page_set.pages());
     }
 

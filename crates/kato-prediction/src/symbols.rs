@@ -299,7 +299,8 @@ impl Symbols {
 
     /// Takes back `occurrences` over learns, and one pattern if `is_pattern`.
     pub(crate) fn take(&mut self, id: SymbolId, occurrences: u64, is_pattern: bool) {
-        let was_used = self.n_patterns(id) > 0;
+        // Asked once for each symbol of a pattern: how many patterns of the base hold a name takes several look-ups.
+        let is_last = is_pattern && self.n_patterns(id) == 1;
         let taken = SymbolCount {
             n_patterns: u32::from(is_pattern),
             frequency: occurrences,
@@ -317,7 +318,7 @@ impl Symbols {
             (Some(idx), 0) => self.text_counts[idx] = self.text_counts[idx].minus(taken),
             (Some(idx), _) => self.name_counts[idx] = self.name_counts[idx].minus(taken),
         }
-        self.n_used -= usize::from(was_used && self.n_patterns(id) == 0);
+        self.n_used -= usize::from(is_last);
     }
 
     /// Returns all symbols that occur in a pattern with their counts, texts before names of the

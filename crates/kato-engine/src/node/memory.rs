@@ -180,6 +180,7 @@ impl NodeMemory {
         if shared.store().is_some() {
             self.pending.reserve(lessons.len());
         }
+        self.index_mut().reserve(lessons.len());
         let contents: Vec<_> = lessons.iter().map(|it| (it.name, it.events)).collect();
         for lesson in lessons {
             let name = lesson.name;

@@ -14,7 +14,7 @@ use kato_store::visit::ContentDigest;
 use crate::disk::files::index_dir;
 use crate::disk::open::{StoreIndex, find_written};
 use crate::disk::policy::n_deleted_beyond;
-use crate::frozen::{BLOCK_BYTES, FrozenIndex, Taken};
+use crate::frozen::{FrozenIndex, NAMES_A_BLOCK, Taken};
 use crate::symbols::SymbolCount;
 use crate::{PatternIndex, SymbolId};
 
@@ -27,9 +27,6 @@ const MAGIC: &[u8; 8] = b"KATOTAK1";
 /// Deleted patterns that are found by their names at every opening: that takes milliseconds. Few in builds for
 /// tests, so that tests see the file.
 const FOUND_BY_NAME: u64 = if cfg!(debug_assertions) { 1 } else { 1 << 10 };
-
-/// Names in a block of an index: where one in so many is looked up, nearly every block is read.
-const NAMES_A_BLOCK: u64 = (BLOCK_BYTES / PatternName::BYTES) as u64;
 
 /// What was deleted of the patterns of an index.
 pub(super) struct Deleted {
@@ -65,7 +62,7 @@ fn write(store: &EmbeddedStore, index: &StoreIndex) -> Option<()> {
     let _lock = files::lock(index_dir(store.dir())).ok()?;
     let sources = store.digests_now(index.covered())?;
     let n_deleted = n_deleted_beyond(store, index.covered());
-    if n_deleted.saturating_mul(NAMES_A_BLOCK) >= index.n_patterns() {
+    if n_deleted.saturating_mul(NAMES_A_BLOCK as u64) >= index.n_patterns() {
         index.will_read_scattered();
     }
     let nodes = index.damage().read_once(|| taken(store, index))??;

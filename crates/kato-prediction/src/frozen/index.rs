@@ -22,11 +22,14 @@ use super::taken::Taken;
 use crate::SymbolId;
 use crate::page_class::PageClass;
 use crate::symbols::SymbolCount;
-use kato_columns::{CheckedBytes, DamageWatch, View};
+use kato_columns::{BLOCK_BYTES, CheckedBytes, DamageWatch, View};
 
 /// Most symbols of each kind and most patterns, as ids have 31 bits and the last is that of unknown
 /// symbols.
 const LIMIT: u64 = (1 << 31) - 1;
+
+/// Names in a block: where one in so many is looked up, nearly every block is read.
+pub(crate) const NAMES_A_BLOCK: usize = BLOCK_BYTES / PatternName::BYTES;
 
 /// Number of bytes of an entry of [`Column::TextCounts`].
 const COUNT_BYTES: usize = 4 + 8;
@@ -381,6 +384,14 @@ impl FrozenIndex {
         let first = lower_bound_near(*near as usize, n_names, name.leading_u64(), leading);
         *near = first as u32;
         rank_from(names, first, n_names, name)
+    }
+
+    /// Says that so many names will soon be looked up: where that is one in each block, all are read, and each
+    /// block alone would be waited for.
+    pub(super) fn will_look_up_own(&self, n_names: usize) {
+        if n_names.saturating_mul(NAMES_A_BLOCK) >= self.n_patterns as usize {
+            self.names.view().will_read([(0, self.names.len())]);
+        }
     }
 
     /// Returns the number of learns of a pattern of its own that this index counts.

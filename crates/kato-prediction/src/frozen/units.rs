@@ -46,6 +46,11 @@ impl FrozenIndex {
         units.find_map(|(unit, near)| Some(unit.first_rank + unit.own_rank_near(name, near)?))
     }
 
+    /// Says that so many names will soon be looked up.
+    pub(crate) fn will_look_up(&self, n_names: usize) {
+        self.units().for_each(|unit| unit.will_look_up_own(n_names));
+    }
+
     /// Returns the name of a pattern.
     pub(crate) fn name(&self, rank: u32) -> PatternName {
         let (unit, rank) = self.unit_of(rank);

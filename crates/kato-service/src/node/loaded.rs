@@ -27,6 +27,9 @@ use crate::loss::{DataLoss, Losses};
 /// into it.
 const CHECKPOINT_KEY: &str = "journal";
 
+/// Lessons that are replayed together, of some hundred bytes of memory each.
+const TAUGHT_AT_ONCE: usize = 1 << 16;
+
 /// A node in memory.
 #[derive(Debug)]
 pub(crate) struct LoadedNode {
@@ -240,6 +243,7 @@ impl LoadedNode {
         // Records that the store has already can go now; those that are taught here only with a
         // commit.
         let (mut stale, mut taught) = (Entry::default(), Entry::default());
+        let mut to_teach = Vec::new();
         let prefix = key_of_lessons(processor_id, None);
         for row in disk.journal.tables().prefix(Table::Lessons, &prefix) {
             let (key, value) = row?;
@@ -251,11 +255,12 @@ impl LoadedNode {
             }
             let record = LessonsRecord::read(&value)?;
             check(lineage.follow(sequence, record == LessonsRecord::Cleared))?;
+            if to_teach.len() >= TAUGHT_AT_ONCE || !matches!(record, LessonsRecord::Taught(_)) {
+                self.node.teach_all(&std::mem::take(&mut to_teach))?;
+            }
             match record {
                 LessonsRecord::Taught(lessons) => {
-                    for lesson in &lessons {
-                        self.node.teach(lesson)?;
-                    }
+                    to_teach.extend(lessons);
                     // When they were taught is not recorded: 1970 makes them due at the next round
                     // of maintenance, unless somebody remembers it.
                     gate.since.get_or_insert_default();
@@ -276,6 +281,7 @@ impl LoadedNode {
             }
             taught.remove(Table::Lessons, &*key);
         }
+        self.node.teach_all(&to_teach)?;
         gate.latest = lineage.last();
         if !accepted.is_empty() {
             // Committed at once: what there is becomes all that there ever was, so that the loss is
