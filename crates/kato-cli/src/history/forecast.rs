@@ -24,6 +24,8 @@ pub(crate) struct Asked<'a> {
 /// Runs that a forecast leaves out, as their times say nothing of those that are asked for.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct LeftOut {
+    /// Of no known time, as those that were gone on with.
+    time: usize,
     /// Of another machine.
     machine: usize,
     /// Of the machine, into another kind of place.
@@ -36,6 +38,7 @@ impl LeftOut {
     /// Describes it; nothing where no run is left out.
     pub(crate) fn text(&self) -> String {
         let of = [
+            (self.time, "whose time is not known"),
             (self.machine, "of another machine"),
             (self.backend, "into another kind of place"),
             (self.workers, "with another number of workers"),
@@ -60,10 +63,12 @@ pub(crate) fn forecast(history: &TrainingHistory, asked: &Asked<'_>) -> Result<F
     let settings = &asked.settings;
     let like = asked.like.map(|run| history.run(run)).transpose()?;
     let mut runs = history.runs(&RunFilter::default().with_complete_only())?;
-    runs.retain(|run| {
-        run.outcome.learns() > 0 && run.outcome.samples > 0 && run.outcome.seconds > 0.0
-    });
+    runs.retain(|run| run.outcome.learns() > 0 && run.outcome.samples > 0);
+    let of_any_time = runs.len();
+    runs.retain(|run| run.outcome.seconds > 0.0);
+    let time = of_any_time - runs.len();
     let left_out = leave_out(&mut runs, like.as_ref(), settings)?;
+    let left_out = LeftOut { time, ..left_out };
     let largest = largest(&runs, &settings.chunk_sizes);
     let of_largest = largest.map(|run| run.outcome.learns() as f64 / run.outcome.samples as f64);
     let learns_a_sample = asked.learns_a_sample.or(of_largest).context(
@@ -117,6 +122,7 @@ fn leave_out(
         machine: of_all - of_machine,
         backend: of_machine - of_backend,
         workers: of_backend - runs.len(),
+        ..LeftOut::default()
     })
 }
 

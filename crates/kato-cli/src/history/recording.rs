@@ -150,7 +150,11 @@ impl Recorder {
             disk_bytes: report.disk_bytes,
             memory_bytes,
             levels: levels.collect(),
-            ..Outcome::new(report.total_time_seconds)
+            // Nor do all its documents have a rate: what earlier sessions took, nobody knows of one that was killed.
+            ..Outcome::new(match has_gone_on {
+                true => 0.0,
+                false => report.total_time_seconds,
+            })
         };
         let run = NewRun {
             corpus: corpus(facts),

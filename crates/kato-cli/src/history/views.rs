@@ -1,6 +1,7 @@
 //! The answers of `kato history`, for people and for machines.
 
 use anyhow::Result;
+use kato_planner::history::record::Outcome;
 use kato_planner::history::{
     Accuracy, Comparison, Corrections, HistoryRun, RunFilter, SimilarRun, TrainingHistory,
 };
@@ -33,9 +34,8 @@ impl View for RunsView {
         let mut text = format!("{}, {}\n", run.run_id, run.recorded);
         let outcome = &run.outcome;
         text += &format!(
-            "{} in {}{}\n",
-            counted(outcome.samples, "document"),
-            span(outcome.seconds / 3600.0),
+            "{}{}\n",
+            documents_and_time(outcome),
             if outcome.complete {
                 ""
             } else {
@@ -60,6 +60,15 @@ impl View for RunsView {
             );
         }
         text
+    }
+}
+
+/// Says how many documents a run learned, and in which time where that is known.
+fn documents_and_time(outcome: &Outcome) -> String {
+    let documents = counted(outcome.samples, "document");
+    match outcome.seconds > 0.0 {
+        true => format!("{documents} in {}", span(outcome.seconds / 3600.0)),
+        false => format!("{documents} in a time that is not known"),
     }
 }
 
@@ -113,11 +122,10 @@ impl View for SimilarView {
         let lines = self.similar.iter().map(|similar| {
             let outcome = &similar.run.outcome;
             format!(
-                "{:.2}  {}  {} in {}\n",
+                "{:.2}  {}  {}\n",
                 similar.similarity,
                 similar.run.run_id,
-                counted(outcome.samples, "document"),
-                span(outcome.seconds / 3600.0)
+                documents_and_time(outcome)
             )
         });
         lines.collect()

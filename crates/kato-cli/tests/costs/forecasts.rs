@@ -78,7 +78,7 @@ fn a_forecast_is_of_one_machine_and_one_kind_of_place() {
             answer["left_out"].clone(),
         )
     };
-    let left_out = |machine: u64, backend: u64, workers: u64| json!({"machine": machine, "backend": backend, "workers": workers});
+    let left_out = |machine: u64, backend: u64, workers: u64| json!({"time": 0, "machine": machine, "backend": backend, "workers": workers});
     assert_eq!(ask(&[]), (20.0, json!(4), left_out(4, 4, 4)));
     let like = ["--like", &of_another];
     assert_eq!(ask(&like), (200.0, json!(4), left_out(12, 0, 0)));

@@ -47,7 +47,7 @@ pub struct ComparisonRow {
     pub batch_size: Option<u64>,
     /// Workers.
     pub workers: Option<u64>,
-    /// Seconds.
+    /// Seconds; 0 where they are not known.
     pub seconds: f64,
     /// Samples a second.
     pub samples_per_second: Option<f64>,
@@ -272,7 +272,7 @@ impl fmt::Display for Comparison {
                 row.chunk_sizes.clone(),
                 row.workers
                     .map_or_else(|| "-".to_owned(), |n| n.to_string()),
-                format!("{:.1}", row.seconds),
+                number(Some(row.seconds).filter(|&seconds| seconds > 0.0), 1),
                 number(row.estimated_seconds, 1),
                 number(row.samples_per_second, 1),
                 number(row.disk_bytes.map(|bytes| bytes as f64 / 1e6), 2),

@@ -167,7 +167,8 @@ pub struct Machine {
 pub struct Outcome {
     /// Whether the corpus was trained to its end.
     pub complete: bool,
-    /// Seconds.
+    /// Seconds in which all samples were learned; 0 where they are not known, as of a run that was gone
+    /// on with.
     pub seconds: f64,
     /// Samples that were learned.
     pub samples: u64,
@@ -208,7 +209,7 @@ impl Outcome {
         }
     }
 
-    /// Returns the samples a second; `None` for a run that took no time.
+    /// Returns the samples a second; `None` for a run whose time is not known.
     #[must_use]
     pub fn samples_per_second(&self) -> Option<f64> {
         (self.seconds > 0.0).then(|| self.samples as f64 / self.seconds)
