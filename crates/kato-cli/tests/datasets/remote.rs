@@ -93,7 +93,7 @@ fn secrets_of_a_source_are_neither_shown_nor_written_nor_recorded() {
         ),
         ("plan", format!("1.0*{source} --pilot 2kB --repeat 1")),
         ("estimate", format!("{source} --json {history}")),
-        ("estimate", format!("{missing}")),
+        ("estimate", missing.clone()),
         (
             "train",
             format!("{source} --kb kb --profile --report profile.html --json {history}"),
