@@ -21,6 +21,8 @@ use kato_runs::manifest::CorpusDigest;
 use kato_scheduler::RunConfiguration;
 use serde::Serialize;
 
+use crate::source::shown;
+
 #[cfg(not(feature = "history"))]
 pub(crate) use missing::{Recorder, missing};
 #[cfg(feature = "history")]
@@ -103,7 +105,7 @@ pub(crate) struct RunFacts {
     pub(crate) backend: &'static str,
     /// Bytes of memory for what is not yet written.
     pub(crate) memory_bytes: u64,
-    /// The sources as they were named.
+    /// The sources as they were named, without what grants access.
     pub(crate) corpus: String,
     /// Digest of the corpus.
     pub(crate) fingerprint: String,
@@ -126,7 +128,7 @@ impl RunFacts {
         memory_bytes: u64,
     ) -> Self {
         let sizes = identity.files().into_iter().map(|file| file.size);
-        let names = sources.iter().map(|source| source.display().to_string());
+        let names = sources.iter().map(|source| shown(source));
         let names: Vec<String> = names.collect();
         Self {
             chunk_sizes: chunk_sizes(configuration),

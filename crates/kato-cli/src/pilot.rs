@@ -42,6 +42,8 @@ pub(crate) struct PilotCorpus {
     dir: ScratchDir,
     /// Bytes of text of the first n documents, for n from 1.
     text_bytes: Vec<u64>,
+    /// What tells the texts from others.
+    digest: blake3::Hash,
     /// Whether the corpus has no more documents than these.
     pub(crate) is_whole: bool,
 }
@@ -62,6 +64,7 @@ impl PilotCorpus {
         let failed = || format!("failed to write {}", path.display());
         let mut file = BufWriter::new(File::create(&path).with_context(failed)?);
         let mut text_bytes: Vec<u64> = Vec::new();
+        let mut digest = blake3::Hasher::new();
         let mut total = 0;
         let mut is_whole = true;
         'all: while let Some(batch) = loader.next_batch(BATCH_BYTES)? {
@@ -76,7 +79,9 @@ impl PilotCorpus {
                     is_whole = false;
                     break 'all;
                 }
-                writeln!(file, "{}", json!({"text": document.text})).with_context(failed)?;
+                let line = json!({"text": document.text}).to_string() + "\n";
+                file.write_all(line.as_bytes()).with_context(failed)?;
+                digest.update(line.as_bytes());
                 total += size;
                 text_bytes.push(total);
             }
@@ -87,6 +92,7 @@ impl PilotCorpus {
         Ok(Self {
             dir,
             text_bytes,
+            digest: digest.finalize(),
             is_whole,
         })
     }
@@ -95,6 +101,12 @@ impl PilotCorpus {
     #[must_use]
     pub(crate) fn path(&self) -> PathBuf {
         self.dir.path().join("pilot.jsonl")
+    }
+
+    /// Returns the BLAKE3 of the texts, in hex.
+    #[must_use]
+    pub(crate) fn digest(&self) -> String {
+        self.digest.to_hex().to_string()
     }
 
     /// Returns the number of documents.

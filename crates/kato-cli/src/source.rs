@@ -15,7 +15,7 @@ use kato_loader::{
     StreamingDatasetLoaderBuilder,
 };
 
-pub(crate) use name::{Place, Source, is_stdin};
+pub(crate) use name::{Place, Source, is_stdin, shown};
 pub(crate) use values::{
     CompressionOf, Exhausted, FormatOf, OnBad, QuotingOf, SampleOf, ShardOf, Unit,
 };

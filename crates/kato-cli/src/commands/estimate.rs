@@ -31,7 +31,7 @@ use crate::meter::Meter;
 use crate::numbers::share;
 use crate::planning::usual_index;
 use crate::repository::sources_or_own_text;
-use crate::source::{SOURCE_HELP, SourceArgs, is_stdin};
+use crate::source::{SOURCE_HELP, SourceArgs, is_stdin, shown};
 use crate::writable::check_directory;
 
 /// Estimates what a run will store before it is started: learn calls, distinct patterns and bytes
@@ -241,7 +241,7 @@ fn workers(args: &Args) -> u64 {
 fn named(sources: &[PathBuf]) -> String {
     let names = sources.iter().map(|source| match is_stdin(source) {
         true => "standard input".to_owned(),
-        false => source.display().to_string(),
+        false => shown(source),
     });
     names.collect::<Vec<_>>().join(" ")
 }

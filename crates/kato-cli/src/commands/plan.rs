@@ -49,7 +49,7 @@ use crate::planning::{
     interval, limits, measure, merging, page, part_bytes, shell,
 };
 use crate::repository::sources_or_own_text;
-use crate::source::{SOURCE_HELP, SourceArgs, is_stdin};
+use crate::source::{SOURCE_HELP, SourceArgs, is_stdin, shown};
 use crate::text_file::read_text;
 use crate::writable::check_file;
 
@@ -69,7 +69,8 @@ const MEMORY_A_WORKER: Interval = Interval {
 /// Estimates bytes and patterns as `kato estimate` does, and trains random parts of the corpus, the
 /// pilots, into knowledge bases that are thrown away: what they take tells time and memory.
 /// Machines and prices come from a catalogue. The intervals are to hold the truth in 90 of 100
-/// cases, up to 200 times the pilots; beyond that they are wider.
+/// cases. That of the time widens beyond 200 times the pilots, where nothing says that it holds;
+/// those of bytes and patterns widen beyond 200 times what was read.
 ///
 /// With --backend mongodb:URI the pilots train into that MongoDB, each into a run of its own that
 /// is deleted afterwards, and no other machine is recommended.
@@ -226,7 +227,7 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
     let drawn = Drawn::draw(args, &sources, &store, &learner, stop)?;
     let (args, corpus) = (&*args, &drawn.corpus);
     // The command is that of the user, without the order in which pilots are drawn.
-    let sources: Vec<String> = sources.iter().map(|s| s.display().to_string()).collect();
+    let sources: Vec<String> = sources.iter().map(|source| shown(source)).collect();
     let flags = flags(args, drawn.workers);
     let mut target = target(args, &drawn)?;
     let facts = drawn.facts(args, &target);

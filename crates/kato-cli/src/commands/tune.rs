@@ -9,10 +9,10 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use kato_learner::config::Recording;
 use kato_planner::PlanError;
 use kato_planner::halving::{Criterion, Halving};
-use kato_runs::manifest::CorpusDigest;
-use kato_scheduler::StopSignal;
+use kato_scheduler::{RunConfiguration, StopSignal};
 
 use crate::byte_size::ByteSize;
 use crate::exit::bail_as;
@@ -48,7 +48,8 @@ use crate::writable::check_file;
 /// memory, score, error, share, is_on_front and measures; text_bytes, held_out_documents, trials,
 /// resumed (those of --journal) and schema. Progress goes to standard error.
 ///
-/// With --journal the same command goes on where it was interrupted (exit code 130).
+/// With --journal the same command goes on where it was interrupted (exit code 130), as far as
+/// texts, rules and machine are the same.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = SOURCE_HELP)]
 pub(crate) struct Args {
@@ -248,7 +249,7 @@ fn configurations(args: &Args) -> Result<Vec<Configuration>> {
     for levels in levels {
         // Refused here, and not after the first trials.
         let learner = args.learning.clone().with_levels(&levels);
-        learner.learner(kato_learner::config::Recording::default())?;
+        learner.learner(Recording::default())?;
         for workers in &workers {
             for memory in &args.memory {
                 let configuration = Configuration {
@@ -272,16 +273,12 @@ fn trials(args: &mut Args, stop: &StopSignal) -> Result<Trials> {
         args.source.draw_by(args.seed);
     }
     let mut loader = args.source.resolve(&sources)?.loader()?;
-    let digest = CorpusDigest::from_identity(&loader.identity()).digest;
-    let rules = args.learning.to_flags().join(" ");
-    let (text, held_out) = (args.text.0, args.held_out.0);
-    let questions = args.questions;
-    // The second way in which questions are chosen: a file of trials may be older.
-    let identity = format!("v2 {digest} {text} {held_out} {questions} {rules}");
     // Held out first, from the same random order, so that no trial has seen any of them.
-    let held_out = PilotCorpus::draw(&mut loader, held_out, stop)?;
-    let corpus = PilotCorpus::draw(&mut loader, text, stop)
+    let held_out = PilotCorpus::draw(&mut loader, args.held_out.0, stop)?;
+    let corpus = PilotCorpus::draw(&mut loader, args.text.0, stop)
         .context("too few documents to hold some out: give --held-out less")?;
+    let questions = args.questions;
+    let identity = identity(args, &held_out, &corpus)?;
     Ok(Trials {
         corpus,
         held_out,
@@ -293,6 +290,24 @@ fn trials(args: &mut Args, stop: &StopSignal) -> Result<Trials> {
         made: 0,
         resumed: 0,
     })
+}
+
+/// Returns what trials are known by: the very texts, as standard input and some servers tell nothing of
+/// theirs; the rules, with what the tokenizer does; and the machine, which the times are of.
+fn identity(args: &Args, held_out: &PilotCorpus, corpus: &PilotCorpus) -> Result<String> {
+    let learner = args.learning.learner(Recording::default())?;
+    let tokenizer = RunConfiguration::from_learner(&learner)
+        .rules
+        .tokenizer_fingerprint;
+    let (texts, asked) = (corpus.digest(), held_out.digest());
+    let (questions, rules) = (args.questions, args.learning.to_flags().join(" "));
+    let here = machine::Machine::here();
+    let processor = here.processor.unwrap_or_default();
+    let threads = here.threads;
+    // The third way in which trials are told apart: a file of them may be older.
+    Ok(format!(
+        "v3 {texts} {asked} {questions} {rules} {tokenizer} {threads} {processor}"
+    ))
 }
 
 /// Parses a chunk size.

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::rate::Rate;
 use crate::inspect::View;
 use crate::inspect::layout::{cell, dim, one_line, table};
+use crate::source::shown;
 
 /// All datasets that have a key.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -31,12 +32,15 @@ impl DatasetList {
     /// Computes how long learning each dataset of a registry takes.
     #[must_use]
     pub(crate) fn of(registry: &Registry, rate: Rate) -> Self {
-        let list = |entry: &DatasetEntry| ListedDataset {
-            entry: entry.clone(),
-            seconds: entry
-                .rows
-                .and_then(|rows| entry.time_for(rows, rate.documents_per_second))
-                .map(|time| time.as_secs_f64()),
+        let list = |entry: &DatasetEntry| {
+            let mut entry = entry.clone();
+            entry.source = shown(entry.source.as_ref());
+            let rows = entry.rows;
+            let time = rows.and_then(|rows| entry.time_for(rows, rate.documents_per_second));
+            ListedDataset {
+                seconds: time.map(|time| time.as_secs_f64()),
+                entry,
+            }
         };
         Self {
             datasets: registry.entries().iter().map(list).collect(),

@@ -39,11 +39,7 @@ impl Source {
     pub(crate) fn parse(text: &Path, registry: &Registry) -> Result<Self> {
         if let Some((weight, rest)) = weight(text, registry) {
             if !(weight > 0.0 && weight.is_finite()) {
-                bail_as!(
-                    Usage,
-                    "the weight of `{}` must be more than 0",
-                    text.display()
-                );
+                bail_as!(Usage, "the weight of `{}` must be more than 0", shown(text));
             }
             let place = Place::parse(rest, registry)?;
             return Ok(Self {
@@ -107,6 +103,23 @@ impl Source {
     }
 }
 
+/// Returns a source as it was named, a location without what grants access: what is shown, written and
+/// recorded of it.
+pub(crate) fn shown(source: &Path) -> String {
+    let text = source.display().to_string();
+    let Some(end) = text.find("://") else {
+        return text;
+    };
+    // A weight may stand in front.
+    let start = text[..end].rfind('*').map_or(0, |star| star + 1);
+    let (weight, location) = text.split_at(start);
+    match location.parse::<Location>() {
+        Ok(location) => format!("{weight}{}", location.redacted()),
+        // Of what is none, nobody knows where a secret begins.
+        Err(_) => format!("{}://…", &text[..end]),
+    }
+}
+
 /// Returns whether a name stands for standard input.
 pub(crate) fn is_stdin(name: &Path) -> bool {
     name.as_os_str() == "-"
@@ -130,7 +143,7 @@ impl Place {
             Some(entry) if exists => bail_as!(
                 Usage,
                 "`{name}` is a path here and the key of a dataset: write ./{name} for the path, or {} for the dataset",
-                entry.source
+                shown(entry.source.as_ref())
             ),
             Some(entry) => Ok(Self::Dataset(entry.clone())),
             None if exists || is_glob(name) => Ok(path()),

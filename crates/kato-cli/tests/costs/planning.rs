@@ -542,6 +542,67 @@ fn forecasts_are_kept_beside_what_happened_and_correct_the_next() {
     );
     let accuracy = place.json_of("history", &["accuracy", "--history", "runs.db", "--json"]);
     assert_eq!(accuracy["disk_bytes"]["intervals"], 2);
+    // Nor has it a rate, and no forecast is made of it.
+    let rows =
+        place.json_of("history", &["list", "--history", "runs.db", "--json"])["rows"].clone();
+    let resumed = &rows[0];
+    assert_eq!(
+        (&resumed["samples"], &resumed["seconds"]),
+        (&300.into(), &0.0.into())
+    );
+    for rate in ["samples_per_second", "tokens_per_second"] {
+        assert_eq!(resumed[rate], Value::Null, "{resumed}");
+    }
+    let run = resumed["run_id"].as_str().unwrap();
+    let shown = place.run("history", &["show", run, "--history", "runs.db"]);
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(
+        shown.contains("300 documents in a time that is not known"),
+        "{shown}"
+    );
+    ask("train", &[&settings[..], &["--kb", "third"]].concat());
+    let more = [
+        "forecast",
+        "--levels",
+        "5,3",
+        "--documents",
+        "4000",
+        "--history",
+        "runs.db",
+        "--json",
+    ];
+    let forecast = place.json_of("history", &more);
+    assert_eq!(
+        (&forecast["left_out"]["time"], &forecast["runs"]),
+        (&1.into(), &3.into()),
+        "{forecast}"
+    );
+}
+
+#[test]
+fn trials_of_another_standard_input_are_made_anew() {
+    let place = Place::new(200);
+    let corpus = place.read("corpus.jsonl");
+    let half = corpus.lines().count() / 2;
+    let lines = |of: std::ops::Range<usize>| {
+        let lines: Vec<&str> = corpus.split_inclusive('\n').collect();
+        lines[of].concat()
+    };
+    std::fs::write(place.path().join("first"), lines(0..half)).unwrap();
+    std::fs::write(place.path().join("other"), lines(half..2 * half)).unwrap();
+    let resumed = |file: &str| {
+        let mut tune = crate::program::kato("tune");
+        let ask = "- --format jsonl --levels 4 --workers 1 --text-size 20kB --held-out 5kB --questions 0 \
+                   --rounds 1 --repeat 1 --journal trials.jsonl --json --quiet";
+        tune.args(ask.split_whitespace()).current_dir(place.path());
+        let text = std::fs::File::open(place.path().join(file)).unwrap();
+        let output = tune.stdin(text).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        answer["resumed"].clone()
+    };
+    let files = ["first", "other", "first", "other"];
+    assert_eq!(files.map(resumed), [0, 0, 1, 1]);
 }
 
 #[cfg(not(feature = "history"))]

@@ -61,6 +61,95 @@ fn head_shows_the_first_documents() {
 }
 
 #[test]
+fn secrets_of_a_source_are_neither_shown_nor_written_nor_recorded() {
+    let place = Place::new();
+    let file = kato_hub_standin::PlainFile::new(json_lines(0..N_ROWS));
+    place.hub.put_file("corpus.jsonl", file);
+    let plain = place.hub.file_url("corpus.jsonl");
+    let source = plain.replace("http://", "http://me:hush@") + "?part=1&token=hush";
+    place.write(
+        "datasets.toml",
+        format!("[[dataset]]\nkey = \"mine\"\nsource = \"{source}\"\n"),
+    );
+    let history = "--history runs.db --levels 3,2 --workers 1";
+    let again = format!("{source} --kb kb");
+    let missing = source.replace("corpus.jsonl", "none.jsonl");
+    let lines = [
+        ("datasets", format!("info {source} --rate 10 --json")),
+        (
+            "datasets",
+            "list --registry datasets.toml --rate 10 --json".to_owned(),
+        ),
+        (
+            "datasets",
+            "list --registry datasets.toml --rate 10".to_owned(),
+        ),
+        ("datasets", format!("head 0.0*{source}")),
+        (
+            "plan",
+            format!(
+                "{source} --pilot 2kB --repeat 1 --out plan.json --report plan.html --json {history}"
+            ),
+        ),
+        ("plan", format!("1.0*{source} --pilot 2kB --repeat 1")),
+        ("estimate", format!("{source} --json {history}")),
+        ("estimate", missing.clone()),
+        (
+            "train",
+            format!("{source} --kb kb --profile --report profile.html --json {history}"),
+        ),
+        ("train", again.clone()),
+        ("history", "list --history runs.db --json".to_owned()),
+        ("runs", "show kb --json".to_owned()),
+        ("evaluate", format!("--kb kb --unseen {missing}")),
+        ("forget", format!("--kb kb {missing}")),
+        (
+            "bench",
+            format!("{source} --max-documents 5 --workers 1 --levels 3,2"),
+        ),
+        (
+            "tune",
+            format!(
+                "{source} --levels 3 --text-size 2kB --held-out 1kB --rounds 1 --repeat 1 --questions 0 --journal trials.jsonl --report tune.html --json"
+            ),
+        ),
+        (
+            "cluster",
+            format!("plan {source} --store store --levels 3,2 --tasks 2"),
+        ),
+    ];
+    for (name, line) in lines {
+        let output = place.command(name, &line).output().unwrap();
+        let told = [output.stdout, output.stderr].concat();
+        let told = String::from_utf8(told).unwrap();
+        assert!(!told.contains("hush"), "{name} {line}: {told}");
+        let is_wrong = line.contains("0.0*");
+        let (code, expected) = (output.status.code(), if is_wrong { 2 } else { 0 });
+        let fails = line.contains("none.jsonl") || line == again;
+        assert!(
+            code == Some(expected) || fails && code != Some(2),
+            "{name} {line}: {told}"
+        );
+    }
+    let plan = std::fs::read(place.path("plan.json")).unwrap();
+    let plan: Value = serde_json::from_slice(&plan).unwrap();
+    assert_eq!(plan["sources"][0], format!("{plain}?part=1"));
+    let mut folders = vec![place.path(".")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if !path.ends_with("datasets.toml") {
+                let bytes = std::fs::read(&path).unwrap();
+                let has_secret = bytes.windows(4).any(|part| part == b"hush");
+                assert!(!has_secret, "{}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
 fn a_sample_is_decided_by_its_seed() {
     let place = Place::new();
     let sample =
