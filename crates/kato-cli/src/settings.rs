@@ -309,6 +309,7 @@ fn position(arguments: &[OsString], with_value: &BTreeSet<OsString>, name: &str)
 
 #[cfg(test)]
 mod tests {
+    use clap::error::ErrorKind::{InvalidValue, ValueValidation, WrongNumberOfValues};
     use clap::{Arg, ArgAction, Command};
 
     use super::*;
@@ -443,7 +444,7 @@ mod tests {
             let taken = taken.iter().map(clap::builder::PossibleValue::get_name);
             let defaults = flag.get_default_values().iter();
             let defaults = defaults.filter_map(|value| value.to_str()?.split(',').next());
-            let others = ["3", "1GiB", "a=1", "rate=1", "node0"];
+            let others = ["3", "1GiB", "a=1", "rate=1", "node0", "b.json"];
             let tried = taken.chain(defaults).chain(others);
             let list = |values: &[&str]| -> Result<(Option<clap::error::ErrorKind>, Vec<String>)> {
                 let table = at.replace(' ', ".");
@@ -466,7 +467,6 @@ mod tests {
             let mut is_taken = false;
             for value in tried {
                 let (error, values) = list(&[value, value])?;
-                use clap::error::ErrorKind::{InvalidValue, ValueValidation, WrongNumberOfValues};
                 is_taken |= values == [value, value]
                     && !matches!(
                         error,
