@@ -74,6 +74,7 @@ impl Source {
     }
 
     /// Returns whether the source is standard input.
+    #[cfg(feature = "cluster")]
     #[must_use]
     pub(crate) fn is_stdin(&self) -> bool {
         matches!(&self.place, Place::Path(path) if is_stdin(path))
