@@ -144,8 +144,7 @@ struct ShownArgs {
 #[derive(Debug, clap::Args)]
 struct RateArgs {
     /// Documents learned a second. Default: measured on this machine, by learning synthetic documents
-    /// of about 2.1 kB (500 GPT-2 tokens) into memory, for about a second, with the default settings
-    /// of `kato train`.
+    /// of about 2.1 kB (500 GPT-2 tokens) into memory, with the default settings of `kato train`.
     #[arg(long, value_name = "N", value_parser = rate)]
     rate: Option<f64>,
 }
