@@ -48,8 +48,8 @@ enum Command {
     Head(HeadArgs),
     /// Documents from a random place of a source, in random order.
     ///
-    /// One stretch of about 8 MiB of text is read, or a file that cannot be cut; --window reads
-    /// more of them and draws from all. Standard input cannot be drawn from.
+    /// One stretch is read, mostly of about 8 MiB of text; --window reads more of them and draws from
+    /// all. Standard input cannot be drawn from.
     Sample(SampleArgs),
     /// Rows, documents, lengths and speed; reads all, or --max-rows.
     ///
