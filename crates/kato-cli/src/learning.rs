@@ -68,8 +68,8 @@ pub(crate) struct LearningArgs {
     /// says.
     #[arg(long, value_name = "N", conflicts_with = "whole_document")]
     min_paragraph_chars: Option<usize>,
-    /// Leave out and count what a paragraph has beyond this many tokens; 0 learns all. Default: 0,
-    /// or what --like says.
+    /// Leave out and count what a paragraph (with --whole-document a section, of pieces a piece) has
+    /// beyond this many tokens; 0 learns all. Default: 0, or what --like says.
     #[arg(long, value_name = "N")]
     max_paragraph_tokens: Option<usize>,
     /// What happens to a pattern that is the only one left on its level at the end of a document. A

@@ -61,8 +61,8 @@ pub(crate) struct SourceArgs {
     /// Memory that a decompressor may hold: `zstd --long=31` needs 2GiB.
     #[arg(long, value_name = "SIZE", default_value = "128MiB")]
     max_window: ByteSize,
-    /// Allow sources without a document. Default: they are an error; `kato datasets info` and `stats` take
-    /// them.
+    /// Allow sources without text, which mostly are an error otherwise; `kato datasets info` and `stats`
+    /// take them.
     #[arg(long)]
     allow_empty: bool,
     /// What is one document in a plain text file.
@@ -105,7 +105,8 @@ pub(crate) struct SourceArgs {
     /// and with `kato train --skip-errors`.
     #[arg(long, value_name = "POLICY", value_enum)]
     on_bad: Option<OnBad>,
-    /// Threads that fetch and decode ahead; 0 reads without. Default: what suits the source.
+    /// Threads that fetch and decode ahead; 0 reads without. Default: what suits the command and the
+    /// source.
     #[arg(long, value_name = "N", value_parser = machine::parse_threads_or_none)]
     loader_workers: Option<usize>,
     /// TOML file with datasets of your own, by their keys. Default: the one that KATO_DATASETS

@@ -66,8 +66,8 @@ const WORK_ENDS: Duration = Duration::from_secs(3);
 /// tokens_per_worker_second, worker_seconds_left and published. diff: left, right and levels. gc: objects
 /// and bytes. forecast: text_bytes and rows, one for each number of machines.
 ///
-/// What has to wait for tasks, merges or seals ends with exit code 4; where some of them have
-/// failed, with 1.
+/// What has to wait for tasks, merges or seals ends with exit code 4; where tasks have failed, with
+/// 1.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -103,7 +103,7 @@ enum Command {
         /// SLURM_ARRAY_TASK_ID.
         #[arg(long, value_name = "N")]
         task: Option<u32>,
-        /// Learning threads: a number, or auto for one per core.
+        /// Learning threads: a number, or auto for one per core as far as --memory goes.
         #[arg(long, value_name = "N|auto", default_value = "auto")]
         workers: Workers,
         /// Memory for what is learned and not yet written.

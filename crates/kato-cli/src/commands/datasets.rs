@@ -48,8 +48,8 @@ enum Command {
     Head(HeadArgs),
     /// Documents from a random place of a source, in random order.
     ///
-    /// One stretch of about 8 MiB of text is read, or a file that cannot be cut; --window reads
-    /// more of them and draws from all. Standard input cannot be drawn from.
+    /// One stretch is read, mostly of about 8 MiB of text; --window reads more of them and draws from
+    /// all. Standard input cannot be drawn from.
     Sample(SampleArgs),
     /// Rows, documents, lengths and speed; reads all, or --max-rows.
     ///
@@ -144,8 +144,7 @@ struct ShownArgs {
 #[derive(Debug, clap::Args)]
 struct RateArgs {
     /// Documents learned a second. Default: measured on this machine, by learning synthetic documents
-    /// of about 2.1 kB (500 GPT-2 tokens) into memory, for about a second, with the default settings
-    /// of `kato train`.
+    /// of about 2.1 kB (500 GPT-2 tokens) into memory, with the default settings of `kato train`.
     #[arg(long, value_name = "N", value_parser = rate)]
     rate: Option<f64>,
 }

@@ -61,7 +61,7 @@ pub(crate) struct Args {
     max_predictions: u64,
     #[command(flatten)]
     generation: GenerationArgs,
-    /// Tokens of the longest n-grams of the baseline.
+    /// Tokens of the longest n-grams of the baseline at most.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = ngram_order)]
     ngram_order: usize,
     /// Leave out the head, which takes memory and time in proportion to the n-grams of the patterns.

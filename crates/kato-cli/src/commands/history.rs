@@ -30,7 +30,7 @@ use clap::Subcommand;
 /// runs, mean_percent, median_percent, worst_percent, bias_percent, intervals, covered and trend, or null; runs, how many were looked
 /// at; without_estimate, how many of them had none; corrections of the next forecasts on this machine, each with
 /// made_by, backend, and factor, width and runs of every quantity. forecast: seconds with value, low and high, learns,
-/// runs, learns_of, leave_one_out_percent and left_out, with machine, backend and workers. import: imported, and
+/// runs, learns_of, leave_one_out_percent and left_out, with time, machine, backend and workers. import: imported, and
 /// remove: removed, with ids.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

@@ -39,7 +39,7 @@ pub(crate) struct Args {
     files: Vec<PathBuf>,
     #[command(flatten)]
     kb: DirectoryArgs,
-    /// Take every line as a text of its own.
+    /// Take every line that is not blank as a text of its own.
     #[arg(long)]
     lines: bool,
     /// Show every token with its bits.

@@ -158,7 +158,7 @@ pub(crate) struct Args {
     /// With --data, the nodes that were not used for longest leave memory where there is more, and are read again
     /// when they are used; a node that takes half of it usually gets an index, and one that takes three quarters
     /// learns no more until it has one. With --in-memory, nothing is learned beyond it. What lies in an index on
-    /// the disk is not counted. Default: half of the memory that this machine has, or its container.
+    /// the disk is not counted. Default: half of the memory that the process may use.
     #[arg(long, visible_alias = "memory", value_name = "SIZE")]
     max_knowledge_memory: Option<ByteSize>,
     /// Write the index of a node on the disk when it has this many new patterns, or more where its

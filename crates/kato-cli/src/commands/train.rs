@@ -75,8 +75,8 @@ use crate::{notice, program};
 /// mongodb, profile, recorded, occurrences, forecast, index and head. docs/training.md says what
 /// they mean.
 ///
-/// What was interrupted (exit code 130) is ready to be resumed. Work that is not done within 5
-/// seconds is left to --resume.
+/// What was interrupted (exit code 130) goes on with --resume or, where no run had begun, with the
+/// same command. Work that is not done within 5 seconds is left to --resume.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = SOURCE_HELP)]
 pub(crate) struct Args {
@@ -98,7 +98,7 @@ pub(crate) struct Args {
     #[arg(long, requires = "sources", conflicts_with_all = ["resume", "reteach"])]
     add: bool,
     /// Learning threads: a number, or auto, which is one per core as far as the memory goes, and into a KATO
-    /// server as many as pay. The result is the same for any number.
+    /// server by work-stealing as many as pay. The result is the same for any number.
     #[arg(long, value_name = "N|auto", default_value = "auto")]
     workers: Workers,
     /// Which worker learns which document: work-stealing, round-robin or contiguous. The result is

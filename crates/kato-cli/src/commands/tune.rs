@@ -81,7 +81,7 @@ pub(crate) struct Args {
     /// bits=4, and rate alone with --questions 0.
     #[arg(long, value_name = "NAME=W", value_parser = criterion)]
     weight: Vec<Criterion>,
-    /// Text of the largest trials at most.
+    /// Text of the largest trials at most; one document at least.
     #[arg(
         long = "text-size",
         alias = "text",

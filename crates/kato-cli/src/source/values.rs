@@ -11,7 +11,7 @@ use kato_loader::{Format, OnBadRecord, Sample, Shard, TextUnit, WhenExhausted};
 pub(crate) enum Unit {
     /// The whole file.
     File,
-    /// Every line.
+    /// Every line that is not blank.
     Line,
     /// Every run of lines between blank lines.
     Paragraphs,

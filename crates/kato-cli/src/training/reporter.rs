@@ -29,7 +29,7 @@ pub(crate) enum ProgressMode {
     Bar,
     /// As the bar, and a line for every commit.
     Detailed,
-    /// An object a line.
+    /// An object a line; logs as well.
     Json,
 }
 
