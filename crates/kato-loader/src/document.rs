@@ -23,7 +23,7 @@ pub struct Document {
     /// A name that is the same on every read of the same corpus. Where that of a source is empty, the
     /// loader names the document by its place.
     pub id: DocumentId,
-    /// The text, never empty or only white space.
+    /// The text; from a loader never empty or only white space.
     pub text: String,
 }
 
