@@ -153,7 +153,8 @@ impl KatoClientBuilder {
     }
 
     /// Sets whether a request that may be repeated is repeated after a plain 500 as well. Default: no,
-    /// since most servers fail again in the same way.
+    /// since most servers fail again in the same way. Clear-all, and what may teach and has a key, is in
+    /// any case.
     ///
     /// A stock KATO answers so while a database behind it restarts. [`with_retry`](Self::with_retry)
     /// says for how long.

@@ -249,7 +249,7 @@ impl ClientError {
         matches!(self, Self::Timeout { .. })
     }
 
-    /// Returns the HTTP status of a refusal.
+    /// Returns the HTTP status of a refusal; 404 where the session is gone.
     #[must_use]
     pub const fn status(&self) -> Option<u16> {
         match self {

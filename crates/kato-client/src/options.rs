@@ -43,7 +43,7 @@ impl SessionOptions {
         }
     }
 
-    /// Returns the settings that differ from the server's defaults.
+    /// Returns the settings that were given; all others are the server's defaults.
     #[must_use]
     pub const fn config(&self) -> &Map<String, Value> {
         &self.config

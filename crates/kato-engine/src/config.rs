@@ -67,7 +67,7 @@ const VECTOR_SEARCH_LIMIT: u64 = 3;
 /// generation answers, [`settings`](Self::settings) returns. In process, create it with
 /// [`builder`](Self::builder), which checks every value; from JSON, with
 /// [`at_creation`](Self::at_creation) and [`update`](Self::update), which check what KATO checks.
-/// A value out of range makes no call fail.
+/// A value out of range that it holds makes no call fail.
 ///
 /// ```
 /// use kato_engine::SessionConfig;

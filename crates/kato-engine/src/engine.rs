@@ -232,8 +232,7 @@ impl Engine {
     /// # Errors
     ///
     /// [`EngineError::Store`], and over an index that is damaged [`EngineError::Unreadable`] and
-    /// [`EngineError::LostPattern`]; the last commit still holds, what was learned stays in memory, and
-    /// the next commit tries again.
+    /// [`EngineError::LostPattern`]; what was learned stays in memory, and the next commit tries again.
     pub fn commit(&self) -> Result<(), EngineError> {
         self.shared.commit(None)
     }

@@ -451,8 +451,8 @@ impl Node {
     /// Learns lessons as [`teach`](Self::teach) does one after the other, sooner where they are many. Whoever asks
     /// the node meanwhile waits.
     ///
-    /// For replaying journals: their names are computed on several threads, and their patterns are arranged for
-    /// predictions once, in the end.
+    /// For replaying journals: the names of many are computed on several threads, and their patterns are arranged
+    /// for predictions once, in the end.
     ///
     /// # Errors
     ///

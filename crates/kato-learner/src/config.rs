@@ -64,8 +64,8 @@ pub enum ChunkSpan {
     /// Chunks end with their paragraph, as in the original.
     #[default]
     Paragraph,
-    /// Chunks run through a whole section; blank lines are text like any other, nothing is stripped
-    /// or too short.
+    /// Chunks run through a whole section; blank lines are text like any other, and no paragraph is
+    /// stripped or too short.
     Section,
 }
 

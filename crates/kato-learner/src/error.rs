@@ -32,7 +32,7 @@ pub enum LearnError {
     /// The tokenizer failed on the text.
     #[error("failed to tokenize the paragraph at byte {offset}")]
     Tokenize {
-        /// Where the paragraph starts in the document.
+        /// Where the paragraph, or the section, starts in the document.
         offset: usize,
         /// The tokenizer's error.
         source: TokenizeError,

@@ -182,9 +182,9 @@ pub enum BadReason {
     },
     /// The file, or the last of several that one input stands for, ends and no text was found.
     NoText,
-    /// The operating system refused to open or read the file.
+    /// The file cannot be opened or read.
     Unreadable {
-        /// What it said.
+        /// What the system, the server or the source said.
         message: String,
     },
     /// The file has another size than when the loader was built, or has been written to since.

@@ -146,8 +146,8 @@ impl StreamingDatasetLoaderBuilder {
 
     /// Lists the files and opens the loader; reading starts with the first document asked for.
     ///
-    /// For shuffled order, the footers of Parquet files are read. One that cannot be reached is an
-    /// error under every policy: the order would be another one.
+    /// For shuffled order, the footers of Parquet files are read, and CSV and TSV files to their ends. One
+    /// that cannot be reached is an error under every policy: the order would be another one.
     ///
     /// # Errors
     ///

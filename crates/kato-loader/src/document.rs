@@ -23,7 +23,7 @@ pub struct Document {
     /// A name that is the same on every read of the same corpus. Where that of a source is empty, the
     /// loader names the document by its place.
     pub id: DocumentId,
-    /// The text, never empty or only white space.
+    /// The text; from a loader never empty or only white space.
     pub text: String,
 }
 
@@ -65,7 +65,8 @@ impl<I: AsRef<str>, T: Into<String>> From<(I, T)> for Document {
     }
 }
 
-/// The name of a document: `path#record`, or the value of the id field when one was chosen.
+/// The name of a document: `path#record`, or the value of the id field when one was chosen, or what a source
+/// of one's own calls it.
 ///
 /// The record number counts from 1 within its file; in line formats it is the line number. Where
 /// lines are not counted, because a file is read out of order or in shards, the name is

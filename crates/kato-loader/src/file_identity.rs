@@ -17,7 +17,8 @@ const N_SAMPLES: u64 = 64;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FileIdentity {
-    /// The path as it was given to the builder, or as found below a directory so given.
+    /// The path as it was given to the builder, or as found below a directory so given, with `/` between its
+    /// parts and without those that are `.`; the name of what is no file.
     ///
     /// A path that is not UTF-8 is `bytes:`, and then itself with each byte that belongs to no
     /// character, and each `%`, as `%` and two hex digits: `bytes:caf%E9.txt`.

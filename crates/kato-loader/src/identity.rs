@@ -182,7 +182,8 @@ impl CorpusIdentity {
         self.mixed.is_some()
     }
 
-    /// Returns whether records come in a random order.
+    /// Returns whether records come in a random order. Not to be asked of a mixture, whose datasets have
+    /// orders of their own.
     #[must_use]
     pub fn is_shuffled(&self) -> bool {
         self.options.order != Order::Sequential

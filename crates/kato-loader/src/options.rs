@@ -16,7 +16,7 @@ pub const DEFAULT_MAX_RECORD_BYTES: u64 = 64 << 20;
 /// Largest window that a decompressor may hold by default, in bytes: 128 MiB.
 pub const DEFAULT_MAX_WINDOW_BYTES: u64 = 128 << 20;
 
-/// Number of undrained ledger entries at which a loader stops by default.
+/// Most undrained ledger entries of a loader by default.
 pub const DEFAULT_LEDGER_CAPACITY: usize = 100_000;
 
 /// Text of a part of a file, in bytes: large against what opening a part costs, small enough that
@@ -37,7 +37,7 @@ pub(crate) const EXTENT_BYTES: u64 = 8 << 20;
 ///
 /// What has another extension or none is known by its first bytes, if it is JSON Lines, Parquet or
 /// text that looks like nothing else. A file that looks like another format than its name is
-/// refused, and so is what is no text. Plain text looks like a table where its first rows, six at
+/// refused, and so is what is no text. Plain text may look like a table where its first rows, six at
 /// least, have the same number of commas or semicolons, two or more, or twenty as many tabs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -19,8 +19,9 @@ pub const DEFAULT_WINDOW_BYTES: u64 = 64 << 20;
 /// 1. The corpus is cut into *blocks* that can be read on their own: runs of rows of a Parquet row
 ///    group, about 8 MiB of text each (whole row groups where a remote file has no page index);
 ///    stretches of 8 MiB of JSON Lines and of text read by line, uncompressed and in UTF-8, and of
-///    such CSV and TSV that is no remote file: it is read once to find where rows begin. Every other
-///    file is one block. Blocks are put into a random order over the whole corpus.
+///    such CSV and TSV that is no remote file: it is read once to find where rows begin; and of
+///    [`Records`](crate::Records). Every other file is one block. Blocks are put into a random order
+///    over the whole corpus.
 /// 2. Blocks that follow each other in that order make a *window* of up to `window_bytes`. The
 ///    records of a window are put into a random order.
 ///

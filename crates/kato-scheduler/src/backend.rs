@@ -225,7 +225,8 @@ pub trait Teacher: Send {
     ) -> Result<(), LearnError>;
 
     /// Finishes work: called behind the last document of each work of which something was learned,
-    /// with the numbers of its documents in the corpus (held-out ones included). What it waits for
+    /// with the numbers of the documents of its batch in the corpus (held-out ones included, and those
+    /// of other workers). What it waits for
     /// goes into `activity`. Returns the documents that a node refused, each once; they are among
     /// those that [`learn`](Self::learn) took.
     ///

@@ -30,8 +30,8 @@ pub enum WorkDistribution {
     /// Document `i` of the corpus goes to worker `i mod n_workers`. Reproducible; as fast as the
     /// slowest worker.
     RoundRobin,
-    /// Each batch of documents is cut into one run of neighbours for each worker. Reproducible for
-    /// equal batches; as fast as the slowest worker.
+    /// Each batch of documents is cut into one run of neighbours for each worker; of groups, each
+    /// worker gets four in a row. Reproducible for equal batches; as fast as the slowest worker.
     Contiguous,
 }
 

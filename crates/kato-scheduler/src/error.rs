@@ -93,7 +93,7 @@ pub enum TrainError {
         /// The limit.
         most: u64,
     },
-    /// Workers died, over one document or one after the other.
+    /// A worker died, and no other took its place.
     #[error("a worker died{}: {message}", document.as_ref().map(|id| format!(" over {id}")).unwrap_or_default())]
     WorkerDied {
         /// The document that it was learning, if any.

@@ -62,7 +62,7 @@ pub enum FailureKind {
     Unlearnable,
     /// A node refused what was to be learned.
     Refused,
-    /// Workers died while they learned it.
+    /// Workers panicked while they learned it.
     WorkerDied,
 }
 

@@ -135,7 +135,7 @@ pub struct LevelReport {
     pub chunk_size: usize,
     /// Learn calls.
     pub learns: u64,
-    /// Distinct patterns; `None` where that cannot be known.
+    /// Distinct patterns; `None` after a stop, and where that cannot be known.
     pub unique_patterns: Option<u64>,
 }
 

@@ -81,7 +81,7 @@ pub fn train_parallel(
 ///
 /// # Errors
 ///
-/// As [`train_parallel`], and what the backend meets.
+/// As [`train_parallel`], but that what is added stays added; and what the backend meets.
 pub fn train_parallel_with<B: Backend>(
     loader: &mut StreamingDatasetLoader,
     learner: &HierarchicalConceptLearner,

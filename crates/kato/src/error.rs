@@ -32,7 +32,7 @@ pub enum Error {
     #[cfg(feature = "train")]
     #[error("{}", line(.0))]
     Source(LoadError),
-    /// Training ended early. What was committed is safe, and the next call goes on from there.
+    /// Training did not begin, or ended early. What was committed is safe.
     #[cfg(feature = "train")]
     #[error("{}", line(.0))]
     Train(TrainError),
@@ -44,7 +44,7 @@ pub enum Error {
         /// What the store says, with the place.
         source: StoreError,
     },
-    /// The description of a run cannot be read or written.
+    /// A run cannot be begun, opened or changed, or its description cannot be read or written.
     #[cfg(feature = "train")]
     #[error("{}", line(.0))]
     Run(RunsError),

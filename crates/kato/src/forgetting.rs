@@ -13,9 +13,8 @@ use crate::{Error, tokenizer_of};
 /// Takes files out of what the knowledge base in a directory has learned, in one commit: its export and its
 /// position are then those of a training without them. [`kato_runs::forget`] has every setting.
 ///
-/// The files have to be there as they were. [`Training::as_addition`](crate::Training::as_addition) learns them
-/// again. Occurrences go whole, as they hold the text. An index follows where much is left that has none; where
-/// it cannot be written, whoever opens it next tries again.
+/// The files have to be there as they were. Occurrences go whole, as they hold the text. An index follows where
+/// much is left that has none; where it cannot be written, whoever opens it next tries again.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;

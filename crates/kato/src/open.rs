@@ -211,10 +211,10 @@ impl OpenOptions {
     /// Opens the knowledge base in a directory; with the feature `mongodb` also the run of a MongoDB,
     /// by its connection string with `#` and the name of the run: `mongodb://localhost/#wikitext`.
     ///
-    /// It is asked over its [index](kato_prediction::disk), which training leaves and which is written first
-    /// where it is missing and much would have to be loaded ([`index`](Self::index)): opening takes
-    /// milliseconds, and little is read but what is asked for. What was learned after the index was written is
-    /// loaded into memory; where there is none and none can be written, all of it is.
+    /// Where much was learned it is asked over its [index](kato_prediction::disk), which training leaves and
+    /// which is written first where it is missing ([`index`](Self::index)): opening takes milliseconds, and
+    /// little is read but what is asked for. What was learned after the index was written is loaded into
+    /// memory; where there is none, all of it is.
     ///
     /// A knowledge base that is damaged is refused: what it would answer without the lost part is not
     /// what was learned. [`damage_policy`](Self::damage_policy) allows the commit before. Damage that loses
@@ -290,7 +290,7 @@ impl OpenOptions {
     ///
     /// Where `kato index` (or [`head::disk::build`](kato_head::disk::build)) has written the counts of what it
     /// holds, this takes milliseconds. Otherwise the patterns are counted; where that takes long, the counts
-    /// are written beside the knowledge base, and are there the next time.
+    /// are written beside the knowledge base for the next time, if they can be.
     ///
     /// It begins with the weights that are [kept](crate::keep_weights) with the knowledge base, if there
     /// are any.
@@ -335,8 +335,8 @@ impl OpenOptions {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`] when the directory holds something, or cannot be written; [`Error::Address`] when it
-    /// is no directory; and as [`open`](Self::open).
+    /// [`Error::Store`] when the directory holds something, or cannot be written; [`Error::Address`] for an
+    /// address that is not of a directory; and as [`open`](Self::open).
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;

@@ -50,7 +50,7 @@ pub enum PurgeStatus {
     NothingToPurge,
     /// Some were left alone, or all.
     Partial,
-    /// All that were chosen are gone, and one at least was there before.
+    /// All that were chosen are gone, and one at least was not purged before.
     Completed,
 }
 

@@ -70,8 +70,8 @@ pub struct GeneratedSpan {
     pub n_choices: usize,
     /// Whether nothing continued the text, so that its last tokens alone were searched.
     pub is_bridge: bool,
-    /// The patterns that the text is in the middle of, from level 0 up to the pattern whose future
-    /// was taken.
+    /// The patterns that the text is in the middle of, from the lowest level up to the pattern whose
+    /// future was taken.
     pub chain: Vec<PatternLink>,
     /// The patterns that the tokens stand for, in order; together they are all tokens.
     pub parts: Vec<SpanPiece>,
@@ -90,7 +90,7 @@ pub enum GenerationEnd {
     StopText(String),
     /// The patterns that the text follows end here, and no level knows what comes after them.
     Learned,
-    /// Nothing resembles the text, or nothing that does has a future.
+    /// Nothing that was learned continues the text.
     NoAnswer,
     /// A state came back.
     Repetition,

@@ -30,7 +30,7 @@ impl HierarchicalConceptLearner {
     ///
     /// # Errors
     ///
-    /// When the text cannot be tokenized; `run` has seen the runs before.
+    /// When the text cannot be tokenized; `run` may have seen runs before.
     pub fn token_runs(
         &self,
         text: &str,

@@ -49,7 +49,7 @@ impl StreamingDatasetLoaderBuilder {
         self
     }
 
-    /// Sets how many undrained ledger entries end the stream with
+    /// Sets how many undrained entries the ledger may hold; one more ends the stream with
     /// [`LoadError::LedgerFull`](crate::LoadError::LedgerFull). Default: 100,000.
     ///
     /// It bounds memory, and it is what stops a run whose every record is skipped because, say, the

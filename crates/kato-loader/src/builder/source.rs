@@ -224,8 +224,8 @@ impl StreamingDatasetLoaderBuilder {
 
     /// Sets the largest window that a decompressor may hold, in bytes. Default: 128 MiB.
     ///
-    /// A file that needs a larger one is refused, and says what it needs: `zstd --ultra --long=31`
-    /// asks for 2 GiB. Each thread that decompresses holds one window.
+    /// A file that needs a larger one is refused: `zstd --ultra --long=31` asks for 2 GiB. Each thread that
+    /// decompresses holds one window.
     #[must_use]
     pub fn with_max_window_bytes(mut self, bytes: u64) -> Self {
         self.selection.max_window_bytes = bytes;

@@ -102,8 +102,8 @@ impl StreamingDatasetLoaderBuilder {
     /// Adds a dataset of a registry as an input, and reads its text field and, where it has one,
     /// its id field.
     ///
-    /// The fields are those of the whole loader: of several datasets in one loader, the last one's
-    /// count.
+    /// The fields are those of the whole loader: of several datasets in one loader, the last text field
+    /// and the last id field count.
     #[must_use]
     pub fn with_dataset(self, dataset: &DatasetEntry) -> Self {
         let builder = self
