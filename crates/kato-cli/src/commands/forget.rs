@@ -32,7 +32,7 @@ use crate::trained_run::TrainedRun;
 ///
 /// The files are read once more, so they must be there as they were; that takes about as long as
 /// training on them alone. Refused (exit code 6) are files that were not learned or have changed,
-/// and trainings of which nobody can tell what they would be without them: with --provenance,
+/// and trainings of which nobody can tell what they would be without them, as with --provenance,
 /// --metadata, --hold-out, --sample, --skip, --shard or a mixture, or where learned patterns were
 /// removed by other means.
 ///

@@ -48,7 +48,8 @@ const PLACES: usize = 10;
 pub(crate) struct Args {
     #[command(flatten)]
     kb: DirectoryArgs,
-    /// Node to look at, such as node0. Default: all; the lowest for --export and --import.
+    /// Node to look at, such as node0; with --pattern the one to look at first. Default: all; the
+    /// lowest for --export and --import.
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
     /// How many of the most frequent patterns to list for each node, 5 unless told; with --pattern, of the

@@ -40,8 +40,8 @@ pub(crate) struct Args {
     /// The text.
     #[arg(long, value_name = "TEXT", group = "question")]
     text: Option<String>,
-    /// Ask every line of a file, on all cores: {"text": "The cat sat"}. - is standard input. Answers are
-    /// those of --json; the other options hold for all of them. Not with --explain or --why.
+    /// Ask the questions of a file, one a line, on all cores: {"text": "The cat sat"}. - is standard
+    /// input. Answers are those of --json; the other options hold for all of them. Not with --explain or --why.
     #[arg(long, value_name = "FILE", group = "question", conflicts_with_all = ["explain", "why"])]
     batch: Option<PathBuf>,
     /// Tokens that are shown.

@@ -106,8 +106,8 @@ pub(crate) struct Args {
     /// For embedded: TOML file of machines and prices. Default: those that come along.
     #[arg(long, value_name = "FILE")]
     catalogue: Option<PathBuf>,
-    /// Text of the pilots at most; one document at least. Default: 10MB a worker, from 20MB to 320MB,
-    /// and 500kB for a MongoDB.
+    /// Text of the pilots at most. Default: 10MB a worker, from 20MB to 320MB, and 500kB for a
+    /// MongoDB.
     #[arg(long, value_name = "SIZE", value_parser = crate::byte_size::above_zero)]
     pilot: Option<ByteSize>,
     /// Read the corpus so long, for bytes and patterns; small files may be read to their end.

@@ -43,8 +43,8 @@ pub(crate) struct Args {
     /// The state itself: a JSON list of events, each a list of symbols.
     #[arg(long, value_name = "JSON", group = "question")]
     stm: Option<String>,
-    /// Ask every line of a file, on all cores: {"text": "The cat"} or {"stm": [["The"],["Ġcat"]]}. - is
-    /// standard input. Answers are those of --json; the other options hold for all of them.
+    /// Ask the questions of a file, one a line, on all cores: {"text": "The cat"} or {"stm":
+    /// [["The"],["Ġcat"]]}. - is standard input. Answers are those of --json; the other options hold for all of them.
     #[arg(long, value_name = "FILE", group = "question")]
     batch: Option<PathBuf>,
     /// Ask with the end of the state alone: the last event, and more as long as all have at most this many symbols.
