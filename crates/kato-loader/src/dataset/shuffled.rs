@@ -100,10 +100,14 @@ impl Shuffled {
             }));
             if corpus.is_last_of_input(file) {
                 if blocks.len() == input_at {
-                    // Nothing is in it, which is found out when it is read.
+                    // Nothing is in it, which is told when its turn comes.
+                    let extent = Extent {
+                        end: 0,
+                        ..Extent::whole(0)
+                    };
                     blocks.push(Block {
                         file,
-                        extent: Extent::whole(0),
+                        extent,
                         is_input: false,
                     });
                 }

@@ -9,7 +9,7 @@ use arrow_array::{
 };
 use parquet::basic::{Compression as Codec, GzipLevel, ZstdLevel};
 
-use kato_loader::OnBadRecord;
+use kato_loader::{OnBadRecord, Order, StreamingDatasetLoader};
 
 use crate::bad_records::check_ledger;
 use crate::support::{
@@ -75,7 +75,13 @@ fn structs_are_entered() {
 fn an_empty_file_has_no_documents() {
     let folder = Folder::new();
     let path = folder.write("a.parquet", parquet_of(&[], 10));
-    assert!(texts(builder().with_input(path)).is_empty());
+    for order in [Order::Sequential, Order::shuffled(1)] {
+        assert!(texts(builder().with_input(&path).with_order(order)).is_empty());
+        let strict = StreamingDatasetLoader::builder().with_input(&path);
+        let error = strict.with_order(order).build().unwrap().next().unwrap();
+        let told = error.unwrap_err().to_string();
+        assert!(told.contains("no text is in it"), "{told}");
+    }
 }
 
 #[test]
