@@ -21,8 +21,8 @@ use crate::occurrences::{Asked, PlaceView};
 /// A span is a longest one if the documents hold it, and hold it nowhere with one token more of the text on
 /// either side. Counts are exact, and the places of a span are as many. A place names the pattern of the
 /// lowest level that was learned around it, with its frequency. More places of a span: give it as TEXT, with
-/// --limit and --after. They come in a fixed order: that of the corpus in parts of at most some 16 million tokens,
-/// within a part by what follows them. `kato inspect --pattern` has all lessons of a pattern.
+/// --limit and --after. They come in a fixed order: that of the corpus by large parts, within a part by what
+/// follows them. `kato inspect --pattern` has all lessons of a pattern.
 ///
 /// With --json one object on standard output: tokens (how many the text has) and spans, each with start and
 /// end (by tokens), text, count and places; a place has document (number, from 0, and id), token (number, from
