@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use kato_microbes::Run;
 use kato_neural::program::{CommandFailure, Ended, end_in_words, on_threads};
-use kato_neural::run::listen;
+use kato_neural::run::Signals;
 
 use cli::{BenchCommand, Cli, Command};
 
@@ -32,22 +32,17 @@ pub(crate) fn main() -> ExitCode {
 /// Runs a command, on as many threads as were asked for.
 fn run(cli: Cli) -> Result<Ended, CommandFailure> {
     let command = cli.command;
-    // A replica heeds the process that it follows, which a terminal's Ctrl-C asks to save as well.
-    let is_training = matches!(
-        command,
-        Command::Pretrain(_) | Command::Train(_) | Command::Resume(_) | Command::Follow(_)
-    );
-    let stop = listen(is_training)?;
+    let signals = Signals::listen()?;
     let work = move || {
         match command {
             Command::Check(arguments) => check::check(&arguments)?,
             Command::Unifrac(arguments) => unifrac::unifrac(&arguments)?,
             Command::Synth(arguments) => synth::synth(&arguments)?,
             Command::Baseline(arguments) => baseline::baseline(&arguments)?,
-            Command::Pretrain(arguments) => return train::pretrain(&arguments, &stop),
-            Command::Train(arguments) => return train::train(&arguments, &stop),
-            Command::Resume(arguments) => return train::resume(&arguments, &stop),
-            Command::Follow(arguments) => replicas::follow(&arguments)?,
+            Command::Pretrain(arguments) => return train::pretrain(&arguments, &signals),
+            Command::Train(arguments) => return train::train(&arguments, &signals),
+            Command::Resume(arguments) => return train::resume(&arguments, &signals),
+            Command::Follow(arguments) => replicas::follow(&arguments, &signals)?,
             Command::Predict(arguments) => ask::predict(&arguments)?,
             Command::Explain(arguments) => ask::explain(&arguments)?,
             Command::Bench(BenchCommand::Items(arguments)) => bench::items(&arguments)?,

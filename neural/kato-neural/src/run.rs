@@ -21,7 +21,7 @@ pub use error::{RunError, check_setting};
 pub use files::{read_json, write_json, write_text, write_whole};
 pub use folder::RunFolder;
 pub use history::{EpochHistory, EpochNumber};
-pub use interrupt::{INTERRUPTED, listen};
+pub use interrupt::{INTERRUPTED, Signals};
 pub use observer::{EndedEpoch, RunObserver, WatchedRun, watch_run};
 pub use overrides::{override_setting, parse_value};
 pub use processes::{OtherReplicas, ReplicaError, ReplicaProcesses, replica_group};

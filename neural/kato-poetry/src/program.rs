@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use kato_neural::program::{CommandFailure, Ended, end, on_threads};
-use kato_neural::run::listen;
+use kato_neural::run::Signals;
 
 use cli::{Cli, Command};
 
@@ -26,10 +26,10 @@ pub(crate) fn main() -> ExitCode {
 /// Runs a command, on as many threads as were asked for.
 fn run(cli: Cli) -> Result<Ended, CommandFailure> {
     let command = cli.command;
-    let stop = listen(matches!(command, Command::Train(_) | Command::Resume(_)))?;
+    let signals = Signals::listen()?;
     let work = move || match command {
-        Command::Train(arguments) => train::train(&arguments, &stop),
-        Command::Resume(arguments) => train::resume(&arguments, &stop),
+        Command::Train(arguments) => train::train(&arguments, &signals),
+        Command::Resume(arguments) => train::resume(&arguments, &signals),
         Command::Reconstruct(arguments) => ask::reconstruct(&arguments),
         Command::Encode(arguments) => ask::encode(&arguments),
         Command::Neighbours(arguments) => ask::neighbours(&arguments),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use kato_microbes::Run;
 use kato_microbes::run::{MicrobesEvent, MicrobesOutcome};
 use kato_neural::program::{CommandFailure, on_threads};
-use kato_neural::run::{ReplicaProcesses, replica_group};
+use kato_neural::run::{ReplicaProcesses, Signals, replica_group};
 
 use super::cli_training::FollowArguments;
 
@@ -39,7 +39,9 @@ pub(crate) fn train(
 }
 
 /// Trains along as one of the processes.
-pub(crate) fn follow(arguments: &FollowArguments) -> Result<(), CommandFailure> {
+pub(crate) fn follow(arguments: &FollowArguments, signals: &Signals) -> Result<(), CommandFailure> {
+    // A replica heeds the process that it follows, which a terminal's Ctrl-C asks to save as well.
+    signals.begin_training();
     let group = replica_group()?;
     match Run::follow(&arguments.run, Arc::new(group)) {
         // Whoever went first says why.

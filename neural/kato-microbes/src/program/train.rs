@@ -1,7 +1,6 @@
 //! `pretrain`, `train` and `resume`.
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use kato_microbes::cache::Key;
 use kato_microbes::distances::align;
@@ -13,6 +12,7 @@ use kato_neural::program::{
     CommandFailure, Ended, EndedTraining, TrainingBar, say, say_cost, say_json, say_largest_batch,
     tell,
 };
+use kato_neural::run::Signals;
 use kato_unifrac::newick::NewickOptions;
 use kato_unifrac::{Community, ComputeOptions, DistanceMatrix, Metric, Tree};
 
@@ -28,7 +28,7 @@ use super::{replicas, report};
 /// Teaches a model distances.
 pub(crate) fn pretrain(
     arguments: &PretrainArguments,
-    stop: &AtomicBool,
+    signals: &Signals,
 ) -> Result<Ended, CommandFailure> {
     let settings = settings_of(&arguments.run, false)?;
     let microbes = microbes(&arguments.table, &settings, &arguments.run)?;
@@ -52,13 +52,13 @@ pub(crate) fn pretrain(
         }
     }
     let work = Work::from_distances(microbes, aligned)?;
-    begin(&arguments.run, settings, work, None, stop)
+    begin(&arguments.run, settings, work, None, signals)
 }
 
 /// Teaches a model a column.
 pub(crate) fn train(
     arguments: &TrainArguments,
-    stop: &AtomicBool,
+    signals: &Signals,
 ) -> Result<Ended, CommandFailure> {
     let mut settings = settings_of(&arguments.run, arguments.freeze)?;
     if let Some(run) = &arguments.pretrained {
@@ -86,7 +86,7 @@ pub(crate) fn train(
     (settings.model.categorical, microbes.categories) = (told.columns, told.of);
     let work = Work::from_target(microbes, target);
     let pretrained = arguments.pretrained.as_deref();
-    let ended = begin(&arguments.run, settings, work, pretrained, stop)?;
+    let ended = begin(&arguments.run, settings, work, pretrained, signals)?;
     let run = &arguments.run;
     if ended == Ended::Done && !(run.dry_run || run.find_batch) {
         // A forest of numbers is none to compare classes with.
@@ -108,9 +108,9 @@ pub(crate) fn train(
 /// Goes on with a run.
 pub(crate) fn resume(
     arguments: &ResumeArguments,
-    stop: &AtomicBool,
+    signals: &Signals,
 ) -> Result<Ended, CommandFailure> {
-    go(Run::open(&arguments.run)?, stop, arguments.output.json)
+    go(Run::open(&arguments.run)?, signals, arguments.output.json)
 }
 
 /// Samples of a batch at most that `--find-batch` tries.
@@ -123,11 +123,9 @@ fn batch(
     arguments: &RunArguments,
 ) -> Result<Ended, CommandFailure> {
     let n_train = work.parts(&settings.split)?.train.len();
-    // The search is over even sizes.
-    let most = (n_train - n_train % 2).clamp(2, MAX_BATCH);
     let (limit, is_json) = (arguments.memory_mib, arguments.output.json);
-    let sizes = (settings.training.batch, most);
-    say_largest_batch("samples", sizes, limit, "", is_json)
+    let sizes = (settings.training.batch, MAX_BATCH);
+    say_largest_batch((n_train, "samples"), sizes, limit, "", is_json)
 }
 
 /// Reads a table and makes it ready.
@@ -194,7 +192,7 @@ fn begin(
     settings: MicrobesSettings,
     work: Work,
     pretrained: Option<&Path>,
-    stop: &AtomicBool,
+    signals: &Signals,
 ) -> Result<Ended, CommandFailure> {
     let is_json = arguments.output.json;
     if arguments.find_batch {
@@ -254,13 +252,13 @@ fn begin(
             run.work().seen.len()
         ));
     }
-    go(run, stop, is_json)
+    go(run, signals, is_json)
 }
 
 /// Trains a run until it ends or is stopped.
-fn go(mut run: Run, stop: &AtomicBool, is_json: bool) -> Result<Ended, CommandFailure> {
+fn go(mut run: Run, signals: &Signals, is_json: bool) -> Result<Ended, CommandFailure> {
     let folder = run.folder().to_owned();
-    let mut progress = TrainingBar::new(run.n_steps()?, "tokens", stop);
+    let mut progress = TrainingBar::new(run.n_steps()?, "tokens", signals.begin_training());
     let outcome = replicas::train(&mut run, &mut |event| {
         match event {
             MicrobesEvent::Step(record) => progress.step(record),

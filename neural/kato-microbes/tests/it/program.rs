@@ -645,23 +645,30 @@ fn killed_at_any_moment_a_run_goes_on_with_the_same_bits() -> Done {
 
 #[cfg(unix)]
 #[test]
-fn the_first_signal_ends_a_command_that_does_not_train() -> Done {
-    let folder = tempfile::tempdir()?;
+fn the_first_signal_ends_what_does_not_train_or_not_yet() -> Done {
+    let folder = made()?;
     let at = folder.path();
-    std::fs::write(at.join("t.tsv"), "#OTU ID\ts1\nOTU_1\t3\n")?;
     // Who reads it waits for what nobody writes.
     let tree = at.join("t.nwk");
     assert!(Command::new("mkfifo").arg(&tree).status()?.success());
-    let check = ["check", "t.tsv", "--tree", "t.nwk"];
-    let mut child = program(at, &check).spawn()?;
-    let (sender, is_read) = mpsc::channel();
-    thread::spawn(move || sender.send(OpenOptions::new().write(true).open(tree)));
-    let writer = is_read.recv_timeout(Duration::from_secs(60))??;
-    let killed = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()?;
-    assert!(killed.success());
-    assert_eq!(child.wait()?.code(), Some(130));
-    drop(writer);
+    let of = |command| [command, "c/table.biom", "--tree", "t.nwk"];
+    let pretrain = with_small(&[&of("pretrain")[..], &["--out", "run", "--no-cache"]].concat());
+    for (signal, arguments) in [("-INT", &of("check")[..]), ("-TERM", &pretrain)] {
+        let mut child = program(at, arguments).spawn()?;
+        let (sender, is_read) = mpsc::channel();
+        let tree = tree.clone();
+        thread::spawn(move || sender.send(OpenOptions::new().write(true).open(tree)));
+        let writer = is_read.recv_timeout(Duration::from_secs(60))??;
+        let killed = Command::new("kill")
+            .args([signal, &child.id().to_string()])
+            .status()?;
+        assert!(killed.success());
+        let has_ended = ends_within(&mut child, Duration::from_secs(60));
+        // One that has not ended is past it then.
+        drop(writer);
+        assert_eq!(child.wait()?.code(), Some(130), "{arguments:?}");
+        assert!(has_ended, "{arguments:?}");
+    }
+    assert!(!at.join("run").exists());
     Ok(())
 }

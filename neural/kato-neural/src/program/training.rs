@@ -86,19 +86,23 @@ impl EndedTraining<'_> {
     }
 }
 
-/// Searches for the largest batch that fits, as [`find_batch`] does, and prints it; `besides` are the flags
-/// that accumulating wants besides its own.
+/// Searches for the largest batch that fits, as [`find_batch`] does, of no more items than there are to train
+/// on, and prints it; `besides` are the flags that accumulating wants besides its own.
 ///
 /// # Errors
 ///
 /// As for [`find_batch`], or when standard output cannot be written to.
 pub fn say_largest_batch(
-    items: &str,
+    (n_items, items): (usize, &str),
     (wanted, most): (usize, usize),
     limit_mib: Option<u64>,
     besides: &str,
     is_json: bool,
 ) -> Result<Ended, CommandFailure> {
+    // The search is over even sizes.
+    let most = (n_items - n_items % 2).clamp(2, most);
+    // No step has more.
+    let wanted = wanted.min(n_items);
     let found = find_batch(wanted, most, limit_mib, &mut |line| tell(line))?;
     if is_json {
         say_json(&found)?;

@@ -44,15 +44,39 @@ pub(crate) fn rate(
 }
 
 /// Searches for the largest batch whose training fits into the memory and leaves a fifth of it, by
-/// trials with the longest chunks.
+/// trials with the longest chunks, of which so many are trained on.
 ///
 /// # Errors
 ///
-/// Also a wrong usage, where batches have no size that a training would take.
+/// Also a wrong usage, where there is no choice of sizes.
 pub(crate) fn batch(
     settings: &Settings,
+    n_train: usize,
     arguments: &TrainArguments,
 ) -> Result<Ended, CommandFailure> {
+    if n_train < 2 {
+        return Err(CommandFailure::Usage(
+            "--find-batch has no effect: a single chunk is trained on; leave it out".to_owned(),
+        ));
+    }
+    let sizes = (settings.training.batch, MAX_SIZE);
+    let besides = if settings.needs_whole_steps() {
+        " --set training.batch_norm_by_part=true"
+    } else {
+        ""
+    };
+    let (items, output) = ("chunks of the greatest length", &arguments.output);
+    say_largest_batch(
+        (n_train, items),
+        sizes,
+        arguments.memory_mib,
+        besides,
+        output.json,
+    )
+}
+
+/// Refuses the search where batches have no size that a training would take.
+pub(crate) fn check_batching(settings: &Settings) -> Result<(), CommandFailure> {
     if settings.training.batching == Batching::TokenBudget {
         return Err(CommandFailure::Usage(
             "--find-batch has no effect: batches of `token-budget` are cut by training.max_tokens; leave it out, or choose another \
@@ -60,15 +84,5 @@ pub(crate) fn batch(
                 .to_owned(),
         ));
     }
-    let (items, sizes) = (
-        "chunks of the greatest length",
-        (settings.training.batch, MAX_SIZE),
-    );
-    let besides = if settings.needs_whole_steps() {
-        " --set training.batch_norm_by_part=true"
-    } else {
-        ""
-    };
-    let output = &arguments.output;
-    say_largest_batch(items, sizes, arguments.memory_mib, besides, output.json)
+    Ok(())
 }

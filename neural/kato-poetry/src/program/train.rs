@@ -1,12 +1,12 @@
 //! `train` and `resume`.
 
 use std::mem::discriminant;
-use std::sync::atomic::AtomicBool;
 
 use kato_advice::counted;
 use kato_neural::program::{
     CommandFailure, Ended, EndedTraining, TrainingBar, say, say_cost, say_json, tell,
 };
+use kato_neural::run::Signals;
 use kato_poetry::poems::read_poems;
 use kato_poetry::run::{EpochRecord, PoetryEvent, PoetryOutcome, measure};
 use kato_poetry::{Corpus, Run, Settings};
@@ -17,17 +17,23 @@ use super::{find, report, settings};
 /// Trains a model on texts.
 pub(crate) fn train(
     arguments: &TrainArguments,
-    stop: &AtomicBool,
+    signals: &Signals,
 ) -> Result<Ended, CommandFailure> {
     let settings = settings::settings_of(arguments)?;
     // Before texts are read, which may take long.
     settings.check()?;
     if arguments.find_batch {
-        return find::batch(&settings, arguments);
+        find::check_batching(&settings)?;
     }
     let poems = read_poems(&arguments.texts, &settings.text)?;
     let corpus = Corpus::prepare(poems, &settings.corpus())?;
     tell_corpus(&corpus);
+    if arguments.find_batch {
+        let n_train = corpus.train.len();
+        // Each trial has its own, and no room beside it is lost.
+        drop(corpus);
+        return find::batch(&settings, n_train, arguments);
+    }
     if arguments.find_rate {
         return find::rate(&settings, &corpus, arguments.output.json);
     }
@@ -36,25 +42,25 @@ pub(crate) fn train(
         return dry_run(&settings, &corpus, arguments.output.json);
     };
     let run = Run::create(out, settings, corpus)?;
-    go(run, stop, arguments.output.json)
+    go(run, signals, arguments.output.json)
 }
 
 /// Goes on with a run.
 pub(crate) fn resume(
     arguments: &ResumeArguments,
-    stop: &AtomicBool,
+    signals: &Signals,
 ) -> Result<Ended, CommandFailure> {
     let mut run = Run::open(&arguments.run)?;
     if let Some(epochs) = arguments.epochs {
         run.set_epochs(epochs)?;
     }
-    go(run, stop, arguments.output.json)
+    go(run, signals, arguments.output.json)
 }
 
 /// Trains a run until it ends or is stopped.
-fn go(mut run: Run, stop: &AtomicBool, is_json: bool) -> Result<Ended, CommandFailure> {
+fn go(mut run: Run, signals: &Signals, is_json: bool) -> Result<Ended, CommandFailure> {
     let folder = run.folder().to_owned();
-    let mut progress = TrainingBar::new(run.n_steps()?, "chunks", stop);
+    let mut progress = TrainingBar::new(run.n_steps()?, "chunks", signals.begin_training());
     let mut told = None;
     let outcome = run.train(&mut |event| {
         match event {

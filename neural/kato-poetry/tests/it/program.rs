@@ -1,6 +1,7 @@
 //! The program `kato-poetry`, as a user runs it.
 
 use std::error::Error;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -207,6 +208,31 @@ fn an_interrupted_run_is_saved_and_says_how_to_go_on() -> Done {
     Ok(())
 }
 
+/// Trials of rates end by themselves long after the signal, if they do not heed it.
+#[cfg(unix)]
+#[test]
+fn the_first_signal_ends_what_does_not_train_yet() -> Done {
+    let sonnets = sonnets_file();
+    let text = sonnets.to_str().ok_or("a path of text")?;
+    let mut child = program()
+        .args(["train", text, "--find-rate"])
+        .args(SMALL)
+        .args(["--set", "model.hidden=150"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let errors = BufReader::new(child.stderr.take().ok_or("piped")?);
+    // The last line before the trials.
+    let is_told = |line: Result<String, _>| line.is_ok_and(|line| line.starts_with("vectors:"));
+    assert!(errors.lines().any(is_told));
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()?;
+    assert!(killed.success());
+    assert_eq!(child.wait()?.code(), Some(130));
+    Ok(())
+}
+
 /// Returns of every epoch what does not depend on time.
 fn epochs(folder: &Path) -> Result<Vec<String>, Box<dyn Error>> {
     let text = std::fs::read_to_string(folder.join("history.jsonl"))?;
@@ -283,6 +309,13 @@ fn the_batch_that_is_found_leaves_room_and_trains() -> Done {
     let found = json(&find("1000")?)?;
     let number = |name: &str| found[name].as_u64().ok_or("a number");
     assert!(number("peak_bytes")? * 5 <= number("limit_bytes")? * 4);
+    // All that are trained on, which is less than there could be.
+    let dry = program()
+        .args(["train", text, "--dry-run"])
+        .args(SMALL)
+        .output()?;
+    let n_train = json(&dry)?["n_chunks"].as_u64().ok_or("a number")?;
+    assert_eq!(number("batch")?, n_train - n_train % 2);
     let folder = tempfile::tempdir()?;
     let batch = number("batch")?.to_string();
     let set = format!("training.batch={batch}");
@@ -340,11 +373,15 @@ fn vectors_are_read_by_the_threads_that_were_asked_for() -> Done {
 
 #[test]
 fn a_trial_that_fails_ends_the_search_as_it_ends_itself() -> Done {
-    let ended = |how: &str| run(&["train", "/no/such/poems.txt", how]);
+    let sonnets = sonnets_file();
+    let text = sonnets.to_str().ok_or("a path of text")?;
+    // Any two chunks have more, and batch norm is not to see them in parts.
+    let parted = ["--set", "training.max_tokens_at_once=3"];
+    let ended = |how: &str| run(&[&["train", text, how][..], &SMALL, &parted].concat());
     let (trial, search) = (ended("--dry-run")?, ended("--find-batch")?);
-    assert_eq!(trial.status.code(), Some(1));
+    assert_eq!(trial.status.code(), Some(2));
     let said = String::from_utf8_lossy(&search.stderr);
-    assert_eq!(search.status.code(), Some(1), "{said}");
+    assert_eq!(search.status.code(), Some(2), "{said}");
     assert!(said.contains("the trial of a batch of 2 failed"), "{said}");
     Ok(())
 }
