@@ -143,7 +143,8 @@ settings! {
 }
 
 impl ServerBuilder {
-    /// Requires a bearer token of all requests but `/` and `/health`; called again, one of several.
+    /// Requires a bearer token of all requests but `/`, `/health` and preflights of allowed pages; called
+    /// again, one of several.
     /// Only a hash of it is kept once the server is built.
     pub fn with_token(mut self, token: impl Into<String>) -> Self {
         self.tokens.push(token.into());
