@@ -138,7 +138,7 @@ impl<'h> NextDistribution<'h> {
         Distribution::new(probabilities, self.head.symbols())
     }
 
-    /// Explains the probability of a symbol; that of a symbol of another head is 0.
+    /// Explains the probability of a symbol; that of a number of another head that this one lacks is 0.
     ///
     /// The patterns are not named yet: that takes a look at the store, see
     /// [`Head::name_patterns`].

@@ -78,14 +78,14 @@ pub enum Error {
         limit: u64,
     },
     /// A document would become larger than a document may be, with what it holds already. Nothing of the
-    /// commit was written, and the last one still holds.
+    /// commit was applied, and the last one still holds.
     #[error(
-        "{document} would take {bytes} bytes, and a document may take {limit}; nothing was written: keep less in it, or learn into a directory"
+        "{document} would take about {bytes} bytes, and a document may take {limit}; nothing was learned: keep less in it, or learn into a directory"
     )]
     Overgrown {
         /// What the document is of: a pattern, a symbol or a vector.
         document: String,
-        /// Bytes that it would take.
+        /// Bytes that it would take, about.
         bytes: u64,
         /// Bytes that a document may take.
         limit: u64,

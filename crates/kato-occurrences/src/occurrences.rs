@@ -160,8 +160,8 @@ impl Occurrences {
 
     /// Returns the places that hold a sequence, without the first `after` of them and `limit` at most.
     ///
-    /// They are in the order of the corpus in large (parts of some 16 million tokens at most, unless their writer
-    /// was told otherwise), and within it in that of what follows them, which costs nothing but what is listed.
+    /// They are in the order of the corpus in large (parts of whole documents, with some 16 million tokens at
+    /// most or one document more, unless their writer was told otherwise), and within it in that of what follows them, which costs nothing but what is listed.
     ///
     /// # Errors
     ///

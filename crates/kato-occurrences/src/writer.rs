@@ -93,7 +93,7 @@ impl Documents {
 /// A writer of occurrences.
 ///
 /// Documents come in the order of the corpus, from the [position](Self::position) on. Units become final one
-/// by one, so whoever is cut off goes on behind the last one that is whole. Dropping it removes the one that is not.
+/// by one, so whoever is cut off goes on behind one of them. Dropping it removes the one that is not.
 #[derive(Debug)]
 pub struct Writer {
     dir: PathBuf,
@@ -107,7 +107,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Begins, or goes on behind what is there and whole.
+    /// Begins, or goes on behind what is there, whole, and need not be written again.
     ///
     /// # Errors
     ///

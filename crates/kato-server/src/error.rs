@@ -18,7 +18,7 @@ pub enum ServerError {
         /// The error of the system.
         source: io::Error,
     },
-    /// A token is empty or has characters that no HTTP header can carry.
+    /// A token is empty or has other characters than visible ASCII ones.
     #[error("accept bearer token number {idx} (from 0): it must be visible ASCII characters")]
     Token {
         /// Position among the tokens, from 0.

@@ -143,7 +143,8 @@ settings! {
 }
 
 impl ServerBuilder {
-    /// Requires a bearer token of all requests but `/` and `/health`; called again, one of several.
+    /// Requires a bearer token of all requests but `/`, `/health` and preflights of allowed pages; called
+    /// again, one of several.
     /// Only a hash of it is kept once the server is built.
     pub fn with_token(mut self, token: impl Into<String>) -> Self {
         self.tokens.push(token.into());
@@ -170,9 +171,8 @@ impl ServerBuilder {
     }
 
     /// Enables `POST /admin/backups`, which copies the running service ([`Service::backup`]) into a
-    /// new directory below this one, named by the time. Whoever may use the server may do so, as
-    /// often as [`with_max_backups`](Self::with_max_backups) allows. Without it the path is answered
-    /// with status 404.
+    /// new directory below this one, named by the time. Whoever may use the server may do so. Without
+    /// it the path is answered with status 404.
     pub fn with_backups(mut self, dir: impl Into<PathBuf>) -> Self {
         self.options.backups.dir = Some(dir.into());
         self
@@ -245,7 +245,8 @@ impl ServerBuilder {
 
     /// Creates the server as a router, to be served or tested by other means. Time-outs of
     /// connections, TLS, the periodic work of the service ([`Service::maintain`],
-    /// [`Service::write_indexes`]) and samples of the machine's load are then up to the caller.
+    /// [`Service::keep_room`], [`Service::write_indexes`]) and samples of the machine's load are then up
+    /// to the caller.
     ///
     /// # Errors
     ///

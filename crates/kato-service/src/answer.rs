@@ -229,7 +229,7 @@ pub struct NodeView {
 pub enum NodeStorage {
     /// It is not in memory, and its last use, if any, was well.
     Unread,
-    /// What it knows is in memory and in the journal alone.
+    /// Nothing that it knows is in a store on the disk.
     Unwritten,
     /// It is served as of this commit, with what the journal has beyond it.
     Whole {

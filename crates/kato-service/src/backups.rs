@@ -20,7 +20,7 @@ pub(crate) const BACKUP: &str = "BACKUP";
 pub struct BackupReport {
     /// Knowledge bases in the copy, those included that are not whole.
     pub knowledge_bases: usize,
-    /// Bytes of the copy's files.
+    /// Bytes that were copied; of the journal those of its keys and values.
     pub bytes: u64,
     /// What could not be copied, [`DataLoss::NotCopied`] each. The file `LOSSES` of the copy has it as
     /// well, so that whoever opens the copy is told.

@@ -29,9 +29,9 @@ impl Descriptors {
 
     /// Raises the limit of the process as far as it may itself, which is usually far: the lower one
     /// guards programs that wait with `select`. A server calls it before it serves;
-    /// [`Server::bind`] of kato-server does.
+    /// [`ServerBuilder::bind`] of kato-server does.
     ///
-    /// [`Server::bind`]: https://docs.rs/kato-server
+    /// [`ServerBuilder::bind`]: https://docs.rs/kato-server
     #[expect(clippy::must_use_candidate, reason = "the limit is a by-product")]
     pub fn raise() -> Self {
         #[cfg(unix)]

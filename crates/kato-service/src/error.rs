@@ -225,7 +225,7 @@ pub enum ServiceError {
         /// The first failure.
         source: StorageFailure,
     },
-    /// The directory is in use by another process.
+    /// The directory is in use already.
     #[error("open the service's directory {}: another process uses it; stop that one first", path.display())]
     InUse {
         /// The directory.
@@ -251,7 +251,7 @@ pub enum ServiceError {
         /// How many nodes that holds.
         found: usize,
     },
-    /// Something was lost, and going on without it was not allowed.
+    /// Something was lost, and the service does not go on without it.
     #[error(
         "{loss}; put it back from a copy, or go on without it for good (`accept_losses`; `serve --accept-losses`)"
     )]
@@ -303,7 +303,7 @@ pub enum ServiceError {
         /// The directory.
         path: PathBuf,
     },
-    /// A directory cannot be made or read.
+    /// A file or directory cannot be made, read or changed.
     #[error("{action} {}", path.display())]
     Io {
         /// The verb of what was tried.
@@ -313,7 +313,7 @@ pub enum ServiceError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// The journal cannot be read.
+    /// The journal, a record in it or a copy of it cannot be read or written.
     #[error("{action}")]
     Journal {
         /// The verb of what was tried.

@@ -68,12 +68,11 @@ pub struct Figures {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub enum ServiceHealth {
-    /// Nothing is wrong.
+    /// Storage has not failed. What was lost is told by [`losses`](crate::Service::losses) alone.
     #[default]
     Healthy,
     /// The last round of [`maintain`](crate::Service::maintain) failed, as when the store of a node
-    /// cannot be written. Nothing is lost, and writes go on: what was learned stays in the journal
-    /// until a round succeeds.
+    /// cannot be read or written. Writes go on, and what was not folded stays in the journal.
     Degraded(StorageFailure),
     /// The journal failed: no write is taken any more.
     Failed(StorageFailure),

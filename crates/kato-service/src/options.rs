@@ -117,8 +117,9 @@ pub struct ServiceOptions {
     /// `None`, the default: as much as the copy takes, 64 MiB at least and 4 GiB at most.
     pub backup_reserve: Option<u64>,
     /// Whether to go on without what is [lost](crate::figures::DataLoss), for good: it is written down
-    /// in the directory's file `LOSSES`. All files of the journal are read when it is opened, and one
-    /// that is damaged goes with the whole of its table, but for what the journal's log has. A node goes
+    /// in the directory's file `LOSSES`. All files of the journal are read when it is opened. With one of
+    /// a table that is damaged goes the whole table, but for what the journal's log has, and where the
+    /// journal cannot be opened without it, the whole journal. A node goes
     /// on without what it lacks when it is used; a knowledge base that is there and cannot be read is
     /// not let go, and must be moved away first. Default `false`: a damaged journal is not opened as a
     /// rule, and a node that lacks knowledge is not served.

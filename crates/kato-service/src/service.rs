@@ -53,8 +53,7 @@ const NODES: &str = "nodes";
 
 /// A KATO server without HTTP: cheap to clone, usable from any thread.
 ///
-/// * **Sessions** have ids and end when nobody has written to them for their lifetime, or when
-///   there are too many. Writes of one session run one after the other, those of different
+/// * **Sessions** have ids and a lifetime, and end earlier when there are too many. Writes of one session run one after the other, those of different
 ///   sessions side by side, but for what teaches one node.
 /// * **Nodes**: sessions with one node id share a knowledge base, which is loaded when first used.
 ///   Node ids that differ only in characters that a [processor
@@ -195,8 +194,8 @@ impl Service {
         &self.shared.options
     }
 
-    /// Stops taking writes, waits for those that run, folds everything that was learned into the
-    /// stores and flushes it. Reads go on. The directory can be opened again when all handles of
+    /// Stops taking writes, waits for those that run, folds what was learned into the stores, all of
+    /// it or as far as [`close_by`](Self::close_by) allows, and flushes it. Reads go on. The directory can be opened again when all handles of
     /// the service are dropped. Closing again does nothing.
     ///
     /// Without closing nothing that was acknowledged is lost either; the next opening takes longer.
@@ -271,8 +270,8 @@ impl Service {
     /// Returns what was found lost and is not mended: when the service was opened, or when it was
     /// met. Empty is how it should be.
     ///
-    /// A node's loss is mended by putting its knowledge base back; losses of the journal stay until
-    /// their list in the directory, `LOSSES`, is removed and the service opened again.
+    /// A node's loss that was not accepted is mended by putting its knowledge base back; others stay
+    /// until their list in the directory, `LOSSES`, is removed and the service opened again.
     #[must_use]
     pub fn losses(&self) -> Vec<DataLoss> {
         self.shared.losses.all()

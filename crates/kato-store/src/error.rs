@@ -74,7 +74,7 @@ impl StoreErrorKind {
 pub enum Rescue {
     /// It was not looked at: a read has found damage.
     Unknown,
-    /// The commit before is whole and holds something.
+    /// The commit before holds something, and no damage of it was found.
     Commit,
     /// There is no such commit, and some of the parts may be whole.
     Parts,

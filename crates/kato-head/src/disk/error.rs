@@ -17,7 +17,7 @@ pub enum CountsError {
     /// A file could not be read or written, is damaged, or is being written by another process.
     #[error("the head's counts on the disk cannot be used; `kato index` writes them again")]
     File(#[from] FileError),
-    /// The counts are of a later version of this software.
+    /// The counts are of another version of this software.
     #[error(
         "the head's counts {} have format version {found}, and this program reads {supported}; `kato index` writes them again",
         path.display()

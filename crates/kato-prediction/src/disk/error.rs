@@ -31,7 +31,7 @@ pub enum IndexFileError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The index is of a later version of this software.
+    /// The index is of another version of this software.
     #[error(
         "the index {} has format version {found}, and this program reads {supported}; `kato index` writes it again",
         path.display()
@@ -58,7 +58,7 @@ pub enum IndexFileError {
         /// What there is too much of.
         reason: &'static str,
     },
-    /// Building was [cancelled](crate::disk::BuildOptions::cancel); nothing of it is left.
+    /// Building or checking was [cancelled](crate::disk::BuildOptions::cancel); nothing of it is left.
     #[error("write an index: it was cancelled; what was there before is there still")]
     Cancelled(#[from] Cancelled),
     /// The store could not be read.

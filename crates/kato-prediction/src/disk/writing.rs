@@ -153,7 +153,7 @@ pub struct BuildReport {
     pub bytes: u64,
     /// Time that it took.
     pub elapsed: Duration,
-    /// Whether there was a whole index already, so that nothing was written.
+    /// Whether there was a whole index already, so that none was written.
     pub was_there: bool,
 }
 

@@ -68,7 +68,7 @@ pub(super) fn health_report(app: &App) -> HealthReport {
             ));
             false
         }
-        // Nothing is lost in this state: the journal still takes everything, only folding fails.
+        // The journal still takes everything: only folding fails.
         ServiceHealth::Degraded(failure) => {
             let why = os_error_suffix(failure);
             issue(&format!(

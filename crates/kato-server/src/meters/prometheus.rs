@@ -72,7 +72,7 @@ const METRICS: [Metric; 32] = [
         |known| known.figures.uncommitted_learns.into()),
     ("kato_journal_sync_seconds_mean", Gauge, "Mean time of a flush.",
         |known| known.figures.journal_sync_mean.as_secs_f64().into()),
-    ("kato_disk_bytes", Gauge, "Bytes on the disk of the journal and of the nodes in memory.",
+    ("kato_disk_bytes", Gauge, "Bytes on the disk of the journal and of the stores of the nodes in memory.",
         |known| known.figures.disk_bytes.into()),
     ("kato_storage_failed", Gauge, "1 if nothing can be written any more.",
         |known| matches!(known.health, ServiceHealth::Failed(_)).into()),

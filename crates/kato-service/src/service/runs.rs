@@ -12,7 +12,7 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// [`ServiceError::Journal`] when it cannot be read.
+    /// [`ServiceError::Journal`] or [`ServiceError::Lost`] when it cannot be read.
     pub fn run_record(&self, run: &RunName) -> Result<Option<VersionedRecord>, ServiceError> {
         let shared = &self.shared;
         shared.runs.get(shared.journal.as_ref(), run)

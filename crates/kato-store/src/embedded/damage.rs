@@ -119,9 +119,9 @@ pub struct Damage {
     pub files: Vec<DamagedFile>,
     /// The newest commit as it was; `None` when no whole manifest describes it.
     pub newest: Option<Commit>,
-    /// The segments that are whole, of those that the newest whole manifest names.
+    /// The segments in which no damage was found, of those that the newest whole manifest names.
     pub whole: Held,
-    /// The commit before the newest one, if all of it is whole.
+    /// The commit before the newest one, if no damage of it was found.
     pub older: Option<Commit>,
     /// Files of segments that no whole manifest names, in order. What they are cannot be told when
     /// the newest manifest is lost.
@@ -178,9 +178,9 @@ impl fmt::Display for Damage {
     }
 }
 
-/// A report that opening found damage and opened something whole all the same.
+/// A report that opening found damage and opened a commit all the same.
 ///
-/// What was opened is a whole commit with the checkpoint that belongs to it: training that goes on
+/// What was opened has the checkpoint that belongs to it: training that goes on
 /// from there comes to the same result. `Display` says what was damaged, what is lost, and where
 /// the files are that were moved aside.
 #[derive(Debug, Clone, PartialEq, Eq)]
