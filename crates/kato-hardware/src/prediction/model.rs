@@ -279,8 +279,8 @@ impl Inputs<'_> {
     }
 }
 
-/// Returns the value for a length of pattern on the straight line through those measured, at least
-/// a tenth of that of the shorter one.
+/// Returns the value for a length of pattern on the straight line through those measured, which never
+/// falls; at least a tenth of that of the shorter one.
 fn interpolate(short: f64, long: f64, length: f64) -> f64 {
     let [from, to] = LENGTHS.map(|length| length as f64);
     // A longer pattern never takes less, except by noise. Towards length 0 a steep line would fall

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::pattern_delta::PatternDelta;
 
-/// Patterns and bytes of one blob, at most.
+/// Patterns and bytes of one blob, at most; a larger pattern has one alone.
 const BLOB_PATTERNS: usize = 4096;
 const BLOB_BYTES: u64 = 4 << 20;
 

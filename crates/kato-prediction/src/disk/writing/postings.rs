@@ -1,6 +1,6 @@
 //! Postings, collected and sorted in bounded memory.
 //!
-//! They are more than fit into memory, so they are made in rounds: each takes as many classes and
+//! They may be more than fit into memory, so they are made in rounds: each takes as many classes and
 //! symbols as the budget allows, reads all patterns once, and sorts what it has collected. Several
 //! threads share a round: each reads a stretch of the patterns. As it was counted before how many
 //! postings each stretch has of each bucket, every thread writes to places of its own. The next
