@@ -201,7 +201,7 @@ impl TrainingRun {
     ///
     /// # Errors
     ///
-    /// [`RunsError::Train`] when the session ends early, and those of a first manifest that cannot be
+    /// [`RunsError::Train`] when the session fails, and those of a first manifest that cannot be
     /// written. One that cannot be renewed is a
     /// [`Notice`](kato_scheduler::TrainingEvent::Notice).
     pub fn train(
