@@ -87,16 +87,16 @@ impl FetcherBuilder {
 
     /// Sets the folder in which the Hub's own tools keep their data.
     ///
-    /// The token is read from its file `token` where none was given, neither by
-    /// [`with_hub_token`](Self::with_hub_token) nor, with [`with_env`](Self::with_env), by
-    /// `HF_TOKEN` or a file at `HF_TOKEN_PATH`.
+    /// The token is read from its file `token` where none was given by
+    /// [`with_hub_token`](Self::with_hub_token), and, with [`with_env`](Self::with_env), neither
+    /// `HF_TOKEN` nor `HF_TOKEN_PATH` is set.
     pub fn with_hub_home(mut self, folder: impl Into<PathBuf>) -> Self {
         self.hub_home = Some(folder.into());
         self
     }
 
-    /// Sets when, and how often, a request is tried again after a fault that may pass: timeouts,
-    /// broken connections, short or wrong answers, and the statuses 408, 425, 429, 500 and 502 to
+    /// Sets when, and how often, a request is tried again after a fault that may pass: timeouts of a
+    /// server that has answered before, broken connections, short or wrong answers, and the statuses 408, 425, 429, 500 and 502 to
     /// 599. Default: [`DEFAULT_RETRY`], with which a policy of one's own had best begin.
     ///
     /// Patience begins with the first fault. What arrived before a fault is kept, and after each
@@ -188,8 +188,8 @@ impl FetcherBuilder {
 
     /// Takes settings from the environment: `HF_ENDPOINT`, `HF_TOKEN`, `HF_TOKEN_PATH`, `HF_HOME`
     /// (else `$XDG_CACHE_HOME/huggingface`, else `~/.cache/huggingface`), the variables of the
-    /// object stores (`AWS_*`, `GOOGLE_*`, `AZURE_*`), else the profile of AWS (`AWS_PROFILE` in
-    /// `~/.aws`), the proxies of the system, and `KATO_PRIVATE_REDIRECTS` (`always` or `never`; see
+    /// object stores (`AWS_*`, `GOOGLE_*`, `AZURE_*`), else the profile of AWS
+    /// (`AWS_PROFILE`), the proxies of the system, and `KATO_PRIVATE_REDIRECTS` (`always` or `never`; see
     /// [`with_private_redirects`](Self::with_private_redirects)).
     ///
     /// A setting made after this call replaces the one from the environment.
