@@ -4,9 +4,9 @@
 //! are tried with more, and so on up to the whole of what a trial may take. Within a round all are
 //! tried in a random order, once, then all again, as often as trials are repeated, so that a slow
 //! moment of the machine meets all of them. After a round the best quarter (by default, [`Halving::keep`])
-//! goes on, and with it those behind it, up to the first whose score is lower than that of the
-//! last of the quarter by more than twice the standard error of their difference; but with these no more
-//! than a third, rounded up. A configuration that is stopped is ranked below those that went on.
+//! goes on, and with it those behind it, up to the first whose score is lower than that of the last of
+//! the quarter by more than twice the standard error of their difference; but with these no more than a
+//! third, rounded up. A configuration that is stopped is ranked below those that went on.
 //!
 //! **The error** has two sources. How far repetitions are apart is taken from all configurations of
 //! the round together, as two repetitions of one say little. What was asked is the same in every
