@@ -160,8 +160,8 @@ impl FetcherBuilder {
     /// cache.
     ///
     /// Only files with a strong validator are kept, so an entry is never stale. Several processes
-    /// may share the folder; each may exceed the budget by a sixteenth for a moment. With a cache,
-    /// whole segments are requested, which pays when data is read more than once.
+    /// may share the folder; each may exceed the budget by a sixteenth for a moment. Of files
+    /// that are kept whole segments are requested, which pays when data is read more than once.
     ///
     /// Files in the folder that the cache has not made are left alone.
     pub fn with_cache(mut self, folder: impl Into<PathBuf>, budget_bytes: u64) -> Self {
