@@ -143,14 +143,15 @@ impl FetcherBuilder {
     /// Sets how many requests may be under way at a time, over all clones and readers; at least 1.
     /// Default: [`DEFAULT_MAX_REQUESTS`].
     ///
-    /// A [`FileStream`](crate::FileStream) counts only until its answer begins.
+    /// A [`FileStream`](crate::FileStream) without a cache counts only until its answer begins. Lists
+    /// of object stores do not count.
     pub fn with_max_requests(mut self, requests: usize) -> Self {
         self.max_requests = requests;
         self
     }
 
-    /// Sets how many bytes each [`FileStream`](crate::FileStream) may read ahead. Default:
-    /// [`DEFAULT_READ_AHEAD_BYTES`].
+    /// Sets the bytes after which a [`FileStream`](crate::FileStream) reads no further ahead; with a
+    /// cache it reads up to two segments more. Default: [`DEFAULT_READ_AHEAD_BYTES`].
     pub fn with_read_ahead(mut self, bytes: usize) -> Self {
         self.read_ahead_bytes = bytes;
         self
