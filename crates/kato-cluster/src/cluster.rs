@@ -183,7 +183,7 @@ impl Cluster {
     /// # Errors
     ///
     /// [`ClusterError::NotPlanned`], [`ClusterError::UnknownGeneration`],
-    /// [`ClusterError::NotPublished`], [`ClusterError::Damaged`].
+    /// [`ClusterError::NotPublished`], [`ClusterError::Damaged`], and what the store meets.
     pub async fn read_plan(&self) -> Result<Plan, ClusterError> {
         // On the heap: every command's future would hold it.
         Box::pin(self.resolve(&self.generation)).await

@@ -62,7 +62,7 @@ pub enum ClusterError {
     },
     /// The name cannot be a tag.
     #[error(
-        "{name:?} cannot be a tag: letters, digits, `-`, `_` and `.`, which are no number, no digest and neither `last` nor `newest`"
+        "{name:?} cannot be a tag: letters, digits, `-`, `_` and, but for the first, `.`, which are no number, no digest and neither `last` nor `newest`"
     )]
     TagName {
         /// The name.

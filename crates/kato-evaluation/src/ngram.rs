@@ -37,7 +37,7 @@ impl NgramCounter {
     pub const MAX_ORDER: usize = 16;
 
     /// Creates a counter of n-grams of up to `order` tokens (1 to [`MAX_ORDER`](Self::MAX_ORDER)),
-    /// and of at most `max_ngrams` distinct ones.
+    /// and of at most `max_ngrams` distinct ones, or those of order 1 where they are more.
     #[must_use]
     pub fn new(order: usize, max_ngrams: usize) -> Self {
         Self {

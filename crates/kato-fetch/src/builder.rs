@@ -87,17 +87,18 @@ impl FetcherBuilder {
 
     /// Sets the folder in which the Hub's own tools keep their data.
     ///
-    /// The token is read from its file `token` where none was given, neither by
-    /// [`with_hub_token`](Self::with_hub_token) nor, with [`with_env`](Self::with_env), by
-    /// `HF_TOKEN` or a file at `HF_TOKEN_PATH`.
+    /// The token is read from its file `token` where none was given by
+    /// [`with_hub_token`](Self::with_hub_token), and, with [`with_env`](Self::with_env), neither
+    /// `HF_TOKEN` nor `HF_TOKEN_PATH` is set.
     pub fn with_hub_home(mut self, folder: impl Into<PathBuf>) -> Self {
         self.hub_home = Some(folder.into());
         self
     }
 
-    /// Sets when, and how often, a request is tried again after a fault that may pass: timeouts,
-    /// broken connections, short or wrong answers, and the statuses 408, 425, 429, 500 and 502 to
-    /// 599. Default: [`DEFAULT_RETRY`], with which a policy of one's own had best begin.
+    /// Sets when, and how often, a request is tried again after a fault that may pass: timeouts of a
+    /// server that has answered before, broken connections, short or wrong answers, and the statuses
+    /// 408, 425, 429, 500 and 502 to 599. Default: [`DEFAULT_RETRY`], with which a policy of one's own
+    /// had best begin.
     ///
     /// Patience begins with the first fault. What arrived before a fault is kept, and after each
     /// MiB that arrives, attempts and time count anew. A server that asks for more time than the
@@ -142,14 +143,15 @@ impl FetcherBuilder {
     /// Sets how many requests may be under way at a time, over all clones and readers; at least 1.
     /// Default: [`DEFAULT_MAX_REQUESTS`].
     ///
-    /// A [`FileStream`](crate::FileStream) counts only until its answer begins.
+    /// A [`FileStream`](crate::FileStream) without a cache counts only until its answer begins. Lists
+    /// of object stores do not count.
     pub fn with_max_requests(mut self, requests: usize) -> Self {
         self.max_requests = requests;
         self
     }
 
-    /// Sets how many bytes each [`FileStream`](crate::FileStream) may read ahead. Default:
-    /// [`DEFAULT_READ_AHEAD_BYTES`].
+    /// Sets the bytes after which a [`FileStream`](crate::FileStream) reads no further ahead; with a
+    /// cache it reads up to two segments more. Default: [`DEFAULT_READ_AHEAD_BYTES`].
     pub fn with_read_ahead(mut self, bytes: usize) -> Self {
         self.read_ahead_bytes = bytes;
         self
@@ -159,8 +161,8 @@ impl FetcherBuilder {
     /// cache.
     ///
     /// Only files with a strong validator are kept, so an entry is never stale. Several processes
-    /// may share the folder; each may exceed the budget by a sixteenth for a moment. With a cache,
-    /// whole segments are requested, which pays when data is read more than once.
+    /// may share the folder; each may exceed the budget by a sixteenth for a moment. Of files
+    /// that are kept whole segments are requested, which pays when data is read more than once.
     ///
     /// Files in the folder that the cache has not made are left alone.
     pub fn with_cache(mut self, folder: impl Into<PathBuf>, budget_bytes: u64) -> Self {
@@ -188,8 +190,8 @@ impl FetcherBuilder {
 
     /// Takes settings from the environment: `HF_ENDPOINT`, `HF_TOKEN`, `HF_TOKEN_PATH`, `HF_HOME`
     /// (else `$XDG_CACHE_HOME/huggingface`, else `~/.cache/huggingface`), the variables of the
-    /// object stores (`AWS_*`, `GOOGLE_*`, `AZURE_*`), else the profile of AWS (`AWS_PROFILE` in
-    /// `~/.aws`), the proxies of the system, and `KATO_PRIVATE_REDIRECTS` (`always` or `never`; see
+    /// object stores (`AWS_*`, `GOOGLE_*`, `AZURE_*`), else the profile of AWS
+    /// (`AWS_PROFILE`), the proxies of the system, and `KATO_PRIVATE_REDIRECTS` (`always` or `never`; see
     /// [`with_private_redirects`](Self::with_private_redirects)).
     ///
     /// A setting made after this call replaces the one from the environment.

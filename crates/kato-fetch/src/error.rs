@@ -299,7 +299,7 @@ pub enum FetchError {
 }
 
 impl FetchError {
-    /// Returns whether the same request may succeed later, without any change.
+    /// Returns whether a request is tried again after it, as far as the policy goes.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         match self {

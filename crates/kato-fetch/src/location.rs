@@ -26,8 +26,7 @@ const STORE_SCHEMES: [&str; 8] = ["s3", "s3a", "gs", "az", "adl", "azure", "abfs
 /// `[{]` and `[}]` are the characters themselves. Keys are written as they are, without escapes: `%20` is
 /// three characters.
 ///
-/// The text form round-trips, with its secrets if it has any. Show [`redacted`](Self::redacted)
-/// instead.
+/// The text form of a URL holds its secrets, if it has any. Show [`redacted`](Self::redacted) instead.
 ///
 /// # Examples
 ///

@@ -33,7 +33,7 @@ impl Default for Timeouts {
     }
 }
 
-/// Bounds of what a server may send, whatever it says: what passes one is an error that names it.
+/// Bounds of what a server may send, whatever it says: what passes one is an error.
 ///
 /// # Examples
 ///

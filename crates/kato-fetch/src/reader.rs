@@ -14,7 +14,7 @@ use crate::{CancellationToken, FetchError, FileStream};
 ///
 /// Calls block the calling thread until the bytes have arrived; they may be made on threads of an
 /// async runtime, which they block as well. Everything received is checked: that it is the very
-/// range, in full, and that the file is still the one that was opened.
+/// range, in full, and, as far as the server tells, that the file is still the one that was opened.
 #[derive(Clone)]
 pub struct RangeReader {
     opened: Arc<Opened>,

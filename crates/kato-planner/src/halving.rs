@@ -4,9 +4,9 @@
 //! are tried with more, and so on up to the whole of what a trial may take. Within a round all are
 //! tried in a random order, once, then all again, as often as trials are repeated, so that a slow
 //! moment of the machine meets all of them. After a round the best quarter (by default, [`Halving::keep`])
-//! goes on, and with it every configuration whose score is not lower than that of the
-//! last of the quarter by more than twice the standard error of their difference; but with these no more
-//! than a third, rounded up. A configuration that is stopped is ranked below those that went on.
+//! goes on, and with it those behind it, up to the first whose score is lower than that of the last of
+//! the quarter by more than twice the standard error of their difference; but with these no more than a
+//! third, rounded up. A configuration that is stopped is ranked below those that went on.
 //!
 //! **The error** has two sources. How far repetitions are apart is taken from all configurations of
 //! the round together, as two repetitions of one say little. What was asked is the same in every
@@ -337,8 +337,8 @@ pub struct Ranked {
     /// the round differ by, 0 with a single trial; and from what was asked, against the best of the
     /// round.
     pub error: f64,
-    /// Whether no other configuration of the last round is as good in all criteria and better in
-    /// one.
+    /// Whether it was in the last round, and no other there is as good in all criteria that have a
+    /// weight and better in one.
     pub is_on_front: bool,
     /// Medians of the measures.
     pub measures: BTreeMap<String, f64>,

@@ -139,7 +139,7 @@ pub struct MachineOption {
     pub hours: Interval,
     /// Money, in USD: the rent for the expected hours, or the price.
     pub usd: Interval,
-    /// What the time goes to: more of anything else would change nothing.
+    /// What most of the time goes to.
     pub bound_by: Resource,
     /// Whether it fulfils what was wanted.
     pub verdict: Fulfilment,

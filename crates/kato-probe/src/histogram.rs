@@ -112,8 +112,8 @@ impl LatencyHistogram {
 
     /// Returns the `q`-quantile of the latencies, in seconds; `None` without any.
     ///
-    /// It is the middle of the bucket that holds the latency of this rank, so within 1/16 of its
-    /// value for latencies from 8 ns to 18 minutes. `q` is clamped to 0 to 1.
+    /// It is the middle of the bucket that holds the latency of this rank, or the longest latency where
+    /// that is less: within 1/16 of its value for latencies from 8 ns to 18 minutes. `q` is clamped to 0 to 1.
     #[must_use]
     pub fn quantile_seconds(&self, q: f64) -> Option<f64> {
         let count = self.count();

@@ -31,7 +31,8 @@
 //!   counts which shows the process's own group, with most of those above it. [`Cgroups::read`] tells groups
 //!   that cannot be read from none.
 //! - Linux only. Elsewhere it compiles, and there are no groups.
-//! - Every call reads the files again; nothing is cached or watched.
+//! - Every call reads the files again, those of the groups where [`Cgroups::read`] has found them; nothing
+//!   is watched.
 //! - Groups above what a container shows are known only where version 1 reports their memory limit.
 //! - No other controllers (input and output, numbers of processes, huge pages) are read.
 

@@ -51,7 +51,8 @@ pub struct MemorySnapshot {
 
 impl MemorySnapshot {
     /// Returns the share in use of the memory that the process may have, 0 to 1: of the cgroup's
-    /// limit where there is one below the machine's memory, of the machine's memory otherwise.
+    /// limit where there is one below the machine's memory and its use is known, of the machine's
+    /// memory otherwise.
     #[must_use]
     pub fn share_used(&self) -> Option<f64> {
         let share = |used: u64, total: u64| (total > 0).then(|| used as f64 / total as f64);

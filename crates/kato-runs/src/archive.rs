@@ -50,8 +50,8 @@ impl Archive {
     ///
     /// # Errors
     ///
-    /// [`RunsError::NoExport`] when there is none, [`RunsError::Version`] and
-    /// [`RunsError::Damaged`] when it cannot be read.
+    /// [`RunsError::NoExport`] when there is none; [`RunsError::Version`], [`RunsError::Damaged`] and
+    /// [`RunsError::Io`] when it cannot be read.
     pub fn open(dir: impl AsRef<Path>) -> Result<Self, RunsError> {
         let dir = dir.as_ref();
         let file = ManifestFile::in_knowledge_base(dir);
@@ -74,7 +74,7 @@ impl Archive {
     /// # Errors
     ///
     /// [`RunsError::Exists`], [`RunsError::InUse`] while another process exports to the same place,
-    /// and when something cannot be read or written; then there is no directory.
+    /// and when something cannot be read or written.
     pub fn export(
         store: &dyn PatternStore,
         manifest: &RunManifest,
@@ -115,7 +115,8 @@ impl Archive {
     ///
     /// [`RunsError::Unsuitable`] when the store holds something or was made for another run;
     /// [`RunsError::Damaged`], [`RunsError::Exchange`], [`RunsError::Io`] and [`RunsError::Store`]
-    /// when a file or the store fails, and then the store is cleared again.
+    /// when a file or the store fails. What was put into the store is then cleared, if the store does
+    /// that.
     pub fn import_into(&self, store: &dyn PatternStore) -> Result<(), RunsError> {
         read::import_into(self, store)
     }

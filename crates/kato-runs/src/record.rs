@@ -144,7 +144,7 @@ impl Record {
 
     /// Trains, and keeps the manifest up to date.
     ///
-    /// A session that is refused, or that finds nothing to learn, changes nothing. A manifest that
+    /// A session that is refused leaves the manifest of an earlier one as it is. A manifest that
     /// cannot be renewed is told, and ends nothing: what was learned is safe without it.
     pub(crate) fn follow(
         &mut self,

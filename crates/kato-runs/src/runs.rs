@@ -122,9 +122,9 @@ impl Runs {
     ///
     /// # Errors
     ///
-    /// [`RunsError::NameTaken`] and [`RunsError::Exists`]; [`RunsError::InUse`] while the run is
-    /// trained; [`RunsError::Unsupported`] for a run on a server; and when something cannot be read
-    /// or written.
+    /// Those of [`show`](Self::show); [`RunsError::NameTaken`] and [`RunsError::Exists`];
+    /// [`RunsError::InUse`] while the run is trained; [`RunsError::Unsupported`] for a run on a server
+    /// and for databases that no run of ours has; and when something cannot be read or written.
     pub fn clone_run(&self, wanted: &str, name: &RunName) -> Result<Run, RunsError> {
         let runs = self.list()?;
         let run = find(runs.clone(), wanted)?;
@@ -138,8 +138,8 @@ impl Runs {
     ///
     /// # Errors
     ///
-    /// [`RunsError::Unsupported`] for a run on a server, [`RunsError::InUse`] for one in a MongoDB
-    /// that is trained, and those of [`Archive::export`].
+    /// Those of [`show`](Self::show); [`RunsError::Unsupported`] for a run on a server,
+    /// [`RunsError::InUse`] for one in a MongoDB that is trained, and those of [`Archive::export`].
     pub fn export(&self, wanted: &str, out: impl AsRef<Path>) -> Result<Archive, RunsError> {
         self.place.export(&self.show(wanted)?, out.as_ref())
     }
@@ -169,7 +169,8 @@ impl Runs {
     ///
     /// # Errors
     ///
-    /// [`RunsError::InUse`] while it is trained, and when it cannot be removed.
+    /// Those of [`show`](Self::show); [`RunsError::InUse`] while it is trained,
+    /// [`RunsError::Unsupported`] for databases that no run of ours has, and when it cannot be removed.
     pub fn delete(&self, wanted: &str) -> Result<Run, RunsError> {
         let run = self.show(wanted)?;
         self.place.delete(&run)?;

@@ -117,8 +117,9 @@ impl TrainingRun {
     /// Begins a run or opens it, with the loader at its position, which `loader_at` makes.
     ///
     /// The corpus of a new run is opened first, so that a source that is not there leaves nothing
-    /// behind; but for nodes that are first taught what another run has learned. A directory whose newest commit is damaged goes back to the one before if the corpus is
-    /// at hand to learn again what is lost.
+    /// behind; but for nodes that are first taught what another run has learned. A directory whose
+    /// newest commit is damaged goes back to the one before if the corpus is at hand to learn again
+    /// what is lost, and the settings are those of the run.
     ///
     /// # Errors
     ///
@@ -201,7 +202,7 @@ impl TrainingRun {
     ///
     /// # Errors
     ///
-    /// [`RunsError::Train`] when the session ends early, and those of a first manifest that cannot be
+    /// [`RunsError::Train`] when the session fails, and those of a first manifest that cannot be
     /// written. One that cannot be renewed is a
     /// [`Notice`](kato_scheduler::TrainingEvent::Notice).
     pub fn train(

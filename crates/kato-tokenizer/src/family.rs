@@ -6,7 +6,8 @@
 pub enum Family {
     /// A word-initial token begins with a marker such as `Ġ`: GPT-2, RoBERTa, BART, Llama, Phi.
     Gpt2,
-    /// A token that *continues* a word begins with `##`: BERT, ALBERT, ELECTRA, DeBERTa.
+    /// A token that *continues* a word begins with `##`: BERT, ELECTRA. The original takes ALBERT and
+    /// DeBERTa for such.
     Bert,
     /// Neither is known; both the marker and an upper-case letter count.
     Other,

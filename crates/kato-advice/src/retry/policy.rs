@@ -44,8 +44,8 @@ pub struct RetryPolicy {
     /// Longest wait that a server may ask for by `Retry-After`;
     /// [`longest_wait`](Self::longest_wait) if `None`. Default: `None`.
     pub longest_asked_wait: Option<Duration>,
-    /// Longest time for all attempts together: none begins later than this, whatever a server asks
-    /// for. One that has begun may still take its own time. Default: two minutes.
+    /// Time in which attempts begin, from where a [`Retry`](super::Retry) counts it: none begins later,
+    /// whatever a server asks for. One that has begun may still take its own time. Default: two minutes.
     pub patience: Duration,
     /// How waits are shortened at random. Default: [`Jitter::Half`].
     pub jitter: Jitter,

@@ -1,4 +1,4 @@
-//! Removing what no marker names, and never a marker.
+//! Removing what nobody needs any more, and never a marker.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -44,7 +44,7 @@ pub struct GarbageReport {
 }
 
 impl Cluster {
-    /// Removes objects of all generations that no marker names and none ever will.
+    /// Removes objects of all generations that nobody needs any more, and never a marker.
     ///
     /// That is the data that attempts left behind at tasks, merges and seals that are *done*: whoever still works at
     /// one can only find that out. It is also what the trial of a plan left, and with

@@ -74,7 +74,8 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// [`ClusterError::TagName`], [`ClusterError::NotPublished`], [`ClusterError::TagTaken`].
+    /// [`ClusterError::TagName`], [`ClusterError::NotPublished`], [`ClusterError::TagTaken`], and those of
+    /// [`read_plan`](Self::read_plan).
     pub async fn tag(&self, name: &str) -> Result<Completed<Tag>, ClusterError> {
         check_tag(name)?;
         let plan = self.read_plan().await?;
@@ -261,7 +262,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// [`ClusterError::NotPlanned`], [`ClusterError::Damaged`].
+    /// [`ClusterError::NotPlanned`], [`ClusterError::Damaged`], and what the store meets.
     pub async fn last_made(&self) -> Result<Plan, ClusterError> {
         let mut last = self.find_unwitnessed_plan(0).await?;
         while let Some(plan) = &last {

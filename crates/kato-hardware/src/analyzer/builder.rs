@@ -69,8 +69,8 @@ impl HardwareAnalyzerBuilder {
         self
     }
 
-    /// Sets whether the analysis takes less than ten seconds instead of less than sixty. Figures
-    /// then spread more, and the file is smaller. Default: not.
+    /// Sets whether the analysis takes less than ten seconds instead of less than sixty, where no time
+    /// limit is set. Figures then spread more, and the file is smaller. Default: not.
     #[must_use]
     pub fn with_quick(mut self, is_quick: bool) -> Self {
         self.is_quick = is_quick;

@@ -32,8 +32,8 @@ pub struct Cuts {
 /// with its forecast.
 ///
 /// The numbers that are tried begin with the least that sizes allow, tasks of five billion tokens and
-/// ranges of 2³¹ symbols, and double until there is more than enough for every machine. With more of
-/// both all are kept busy to the end, but a merge reads a piece of every task: tasks × ranges × levels
+/// ranges of 2³¹ symbols, and double, twelve times at most, until there is enough for every machine.
+/// With more of both all are kept busy to the end, but a merge reads a piece of every task: tasks × ranges × levels
 /// requests. What `cuts` gives stays.
 ///
 /// # Errors

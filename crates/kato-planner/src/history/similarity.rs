@@ -16,8 +16,8 @@ pub struct SimilarRun {
 
 /// Returns how alike two settings are, from 0 to 1.
 ///
-/// Formula: the number of levels counts 0.3; chunk sizes 0.4, or 0.2 where only the lowest are
-/// equal; batch size and workers 0.15 each. The sum of what is equal is divided by that of what
+/// Formula: the number of levels counts 0.3; chunk sizes 0.4, or 0.2 where they differ above the
+/// lowest; batch size and workers 0.15 each. The sum of what is equal is divided by that of what
 /// both settings have, so that a setting that one of them does not know counts nothing. The weights
 /// are those of the Python original.
 ///

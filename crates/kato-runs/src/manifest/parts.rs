@@ -19,7 +19,7 @@ const SERVICE: &str = "kato";
 pub enum RunState {
     /// A run that somebody trains, or has open for writing.
     Running,
-    /// A run that ended before its corpus did, and can be resumed.
+    /// A run that nobody trains, and of which it is not known that its corpus was read to the end.
     Interrupted,
     /// A run whose corpus was read to the end.
     Complete,
@@ -129,8 +129,8 @@ impl CorpusDigest {
         }
     }
 
-    /// Returns the digests of all corpora that a corpus [extends](CorpusIdentity::extends), the one with the fewest
-    /// files first.
+    /// Returns the digests of all corpora with files that a corpus [extends](CorpusIdentity::extends), the one
+    /// with the fewest files first.
     ///
     /// ```
     /// use kato_loader::StreamingDatasetLoader;
