@@ -337,8 +337,8 @@ pub struct Ranked {
     /// the round differ by, 0 with a single trial; and from what was asked, against the best of the
     /// round.
     pub error: f64,
-    /// Whether no other configuration of the last round is as good in all criteria and better in
-    /// one.
+    /// Whether it is of the last round, and none there is as good in all criteria that have a weight
+    /// and better in one.
     pub is_on_front: bool,
     /// Medians of the measures.
     pub measures: BTreeMap<String, f64>,

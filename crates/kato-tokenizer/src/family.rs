@@ -8,7 +8,7 @@ pub enum Family {
     Gpt2,
     /// A token that *continues* a word begins with `##`: BERT, ALBERT, ELECTRA, DeBERTa.
     Bert,
-    /// Neither is known; both the marker and an upper-case letter count.
+    /// Neither is known; `Ġ`, a blank and an upper-case letter count, and `▁` does not.
     Other,
 }
 
