@@ -195,12 +195,15 @@ impl Runs {
 /// Returns the run that is meant: by name or id, by place, by the beginning of an id, in this
 /// order.
 fn find(mut runs: Vec<Run>, wanted: &str) -> Result<Run, RunsError> {
+    // However it is written: from the root, or with dots. What is not there is no place.
+    let place = std::fs::canonicalize(wanted).ok();
+    let is_there = |path: &Path| place.is_some() && std::fs::canonicalize(path).ok() == place;
     let meant: [&dyn Fn(&Run) -> bool; 3] = [
         &|run| run.manifest.name.as_str() == wanted || run.manifest.id.as_str() == wanted,
         &|run| {
             run.location
                 .path()
-                .is_some_and(|path| path.ends_with(wanted))
+                .is_some_and(|path| path.ends_with(wanted) || is_there(path))
         },
         &|run| run.manifest.id.as_str().starts_with(wanted),
     ];

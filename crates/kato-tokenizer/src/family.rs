@@ -9,7 +9,7 @@ pub enum Family {
     /// A token that *continues* a word begins with `##`: BERT, ELECTRA. The original takes ALBERT and
     /// DeBERTa for such.
     Bert,
-    /// Neither is known; both the marker and an upper-case letter count.
+    /// Neither is known; `Ġ`, a blank and an upper-case letter count, and `▁` does not.
     Other,
 }
 

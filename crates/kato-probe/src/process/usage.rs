@@ -12,9 +12,9 @@ pub fn peak_bytes() -> Option<u64> {
     kibibytes(&fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
 }
 
-/// Returns the memory that this process can still have: what is free, or what its control group leaves,
-/// whichever is less; `None` where the system does not tell. A group that does not count what it uses is
-/// taken to leave all of its limit.
+/// Returns the memory that this process can still have: what is free, or the limit of its control groups
+/// without what its own one uses, whichever is less; `None` where the system does not tell. A group that
+/// does not count what it uses is taken to leave all of its limit.
 #[must_use]
 pub fn available_bytes() -> Option<u64> {
     let free = kibibytes(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")?;
