@@ -41,7 +41,7 @@ pub(crate) fn train(
 /// Trains along as one of the processes.
 pub(crate) fn follow(arguments: &FollowArguments, signals: &Signals) -> Result<(), CommandFailure> {
     // A replica heeds the process that it follows, which a terminal's Ctrl-C asks to save as well.
-    signals.begin_training();
+    let _unheeded = signals.begin_training();
     let group = replica_group()?;
     match Run::follow(&arguments.run, Arc::new(group)) {
         // Whoever went first says why.

@@ -37,6 +37,7 @@ impl Signals {
 
     /// Returns the flag that the first signal sets from now on, instead of ending the process: for a training,
     /// which looks at it after each step and saves.
+    #[must_use]
     pub fn begin_training(&self) -> &AtomicBool {
         // Relaxed, as no other memory is published by the flag.
         self.has_come.store(false, Ordering::Relaxed);
