@@ -5,7 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use kato_prediction::Cancel;
 use kato_random::SplitMix64;
+use kato_service::answer::{NextQuestion, NodeStorage, NodeView};
+use kato_service::figures::DataLoss;
 use kato_service::{Service, ServiceError, ServiceOptions};
 
 use crate::support::{copy, create, files, known, lesson, teach};
@@ -159,4 +162,50 @@ fn damage_is_an_error_of_its_node_and_never_an_absence() {
         }
     }
     println!("refused {refused}, told {told}, of no consequence {of_no_consequence}");
+}
+
+/// Returns how a service describes a node.
+fn view(service: &Service, node_id: &str) -> NodeView {
+    let mut nodes = service.nodes().into_iter();
+    nodes.find(|node| node.node_id == node_id).unwrap()
+}
+
+/// Overwrites the segments of node `a` with zeros.
+fn blank_segments(data: &Path) {
+    for path in files(&data.join("nodes/a_kato/segments")) {
+        let len = fs::metadata(&path).unwrap().len();
+        fs::write(&path, vec![0; usize::try_from(len).unwrap()]).unwrap();
+    }
+}
+
+// Elsewhere a mapped file cannot be cut off, or ends the process that reads it.
+#[cfg(target_os = "linux")]
+#[test]
+fn damage_of_an_upper_level_concerns_that_level() {
+    let dir = tempfile::tempdir().unwrap();
+    filled(dir.path());
+    let service = Service::open(dir.path(), options()).unwrap();
+    let id = create(&service, "b");
+    let above = create(&service, "a");
+    service.stm(&above).unwrap();
+    for path in files(&dir.path().join("nodes/a_kato/index")) {
+        if path.ends_with("0.frequencies") {
+            fs::File::create(path).unwrap();
+        }
+    }
+    blank_segments(dir.path());
+    let query = NextQuestion {
+        above: vec!["a".to_owned()],
+        ..NextQuestion::default()
+    };
+    let error = service.next(&id, &query, &Cancel::never()).unwrap_err();
+    assert!(error.to_string().contains("\"a\""), "{error}");
+    let losses = service.losses();
+    assert!(
+        matches!(&losses[..], [DataLoss::Unreadable { node_id, .. }] if node_id == "a"),
+        "{losses:?}"
+    );
+    let storage = |node_id| view(&service, node_id).storage;
+    assert!(matches!(storage("a"), NodeStorage::Damaged { .. }));
+    assert!(matches!(storage("b"), NodeStorage::Whole { .. }));
 }
