@@ -157,16 +157,20 @@ impl LoadedNode {
 
     /// Returns the commit of its knowledge base that is served.
     pub(super) fn storage(&self) -> NodeStorage {
-        if let Some(reason) = self.damage.get() {
-            return NodeStorage::Damaged {
-                reason: reason.to_string(),
-            };
+        if let Some(reason) = self.damage() {
+            let reason = reason.to_owned();
+            return NodeStorage::Damaged { reason };
         }
         let embedded = self.store.as_ref().and_then(|store| store.embedded());
         embedded.map_or(NodeStorage::Unwritten, |store| NodeStorage::Whole {
             commit: store.n_commits(),
             healed: store.recovered().map(ToString::to_string),
         })
+    }
+
+    /// Returns what was damaged when it was read, if anything was; names no files.
+    pub(super) fn damage(&self) -> Option<&str> {
+        self.damage.get().map(AsRef::as_ref)
     }
 
     /// Creates a node in memory from its engine.
