@@ -152,7 +152,8 @@ impl Counts {
         slot.errors += u64::from(is_error);
     }
 
-    /// Returns the rates over the last minute, or since the start if that was later.
+    /// Returns the rates over the last minute. What is told a minute is what came within it, also while
+    /// less than a minute has passed: a single error of the first second is not sixty a minute.
     pub(crate) fn rates(&self, uptime_seconds: f64) -> Rates {
         // Not negative, so the cast only drops the fraction.
         let now = uptime_seconds as u64;
@@ -167,11 +168,10 @@ impl Counts {
         });
         // At least a second, so that the first requests after the start do not make enormous rates.
         let window = uptime_seconds.clamp(1.0, RATE_WINDOW as f64);
-        let requests_per_second = requests as f64 / window;
         Rates {
-            requests_per_second,
-            requests_per_minute: requests_per_second * 60.0,
-            errors_per_minute: errors as f64 / window * 60.0,
+            requests_per_second: requests as f64 / window,
+            requests_per_minute: requests as f64,
+            errors_per_minute: errors as f64,
         }
     }
 
@@ -220,5 +220,17 @@ mod tests {
         let errors = |uptime| meters.lock().rates(uptime).errors_per_minute;
         assert!(errors(30.0) > 0.0);
         assert!(errors(1000.0) == 0.0);
+    }
+
+    #[test]
+    fn one_failure_is_one_a_minute_however_short_the_server_has_run() {
+        let meters = Meters::default();
+        let failed = StatusCode::INTERNAL_SERVER_ERROR;
+        meters.count(&Method::GET, "/", failed, Duration::ZERO);
+        for uptime in [0.0, 0.5, 5.0, 59.0] {
+            let rates = meters.lock().rates(uptime);
+            let told = (rates.errors_per_minute, rates.requests_per_minute);
+            assert_eq!(told, (1.0, 1.0), "{uptime}");
+        }
     }
 }

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io;
 
 use axum::http::{HeaderValue, StatusCode, header};
+use kato_advice::ErrorKind;
 use kato_engine::EngineError;
 use kato_engine::config::ConfigError;
 use kato_head::HeadError;
@@ -189,6 +190,16 @@ impl From<ServiceError> for Refusal {
                 Self::new(StatusCode::BAD_REQUEST, "Cannot learn from empty STM")
             }
             ServiceError::Engine(error) => engine(&error),
+            // Nothing is wrong with it, and the other program ends some day.
+            ServiceError::Node {
+                ref node_id,
+                ref source,
+            } if source.kind() == ErrorKind::Locked => {
+                let detail = format!(
+                    "the knowledge base of node {node_id:?} is in use by another program; other nodes are not concerned; try again"
+                );
+                Self::try_later(&detail, RETRY_LATER).caused_by(error_chain(&error))
+            }
             ServiceError::Node {
                 ref node_id,
                 ref source,
@@ -378,7 +389,14 @@ fn cause_of(error: &EngineError) -> String {
         }
         cause = error.source();
     }
-    "its knowledge base is damaged".to_owned()
+    let why = match error.kind() {
+        ErrorKind::Corrupt => "its knowledge base is damaged",
+        ErrorKind::NotFound => "its knowledge base is gone",
+        ErrorKind::OtherVersion => "its knowledge base has a format that the server does not read",
+        ErrorKind::Locked => "its knowledge base is in use by another program",
+        _ => "its knowledge base holds what the server cannot use",
+    };
+    why.to_owned()
 }
 
 /// Returns what the system said of a failure, in brackets, or nothing if that is not known. The

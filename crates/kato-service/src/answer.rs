@@ -227,7 +227,7 @@ pub struct NodeView {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NodeStorage {
-    /// It is not in memory, and its last use, if any, was well.
+    /// It is not in memory, and nothing was found damaged since it was last loaded, if it was.
     Unread,
     /// Nothing that it knows is in a store on the disk.
     Unwritten,
@@ -238,7 +238,8 @@ pub enum NodeStorage {
         /// What was damaged when it was opened, and had a second copy; names files.
         healed: Option<String>,
     },
-    /// It is damaged: what needs what is lost of it is refused, or all where it cannot be opened.
+    /// It was found damaged, and was not loaded since: what needs what is lost of it is refused, or
+    /// all where it cannot be opened.
     Damaged {
         /// What is whole, and what is lost; names no file.
         reason: String,

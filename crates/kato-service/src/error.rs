@@ -381,11 +381,19 @@ impl ServiceError {
 
     /// Returns what is damaged of a node's knowledge base, without names of files.
     pub(crate) fn damage(&self) -> Option<&str> {
-        match self {
-            Self::Engine(EngineError::Store {
+        let (Self::Engine(error) | Self::Node { source: error, .. }) = self else {
+            return None;
+        };
+        let error = match error {
+            // The index was damaged as well, or this would have been read from there.
+            EngineError::Unreadable { source, .. } => &**source,
+            error => error,
+        };
+        match error {
+            EngineError::Store {
                 source: StoreError::Corrupt { reason, .. },
                 ..
-            }) => Some(reason),
+            } => Some(reason),
             _ => None,
         }
     }
@@ -393,10 +401,11 @@ impl ServiceError {
     /// Returns whether a knowledge base cannot be read, however long one waits.
     pub(crate) fn is_of_reading(&self) -> bool {
         let is_of_reading = match self {
-            // It is loaded again.
-            Self::Engine(EngineError::LostPattern { .. }) => false,
-            Self::Engine(EngineError::Store { .. } | EngineError::Unreadable { .. })
-            | Self::Head(HeadError::Store { .. }) => true,
+            // A lost pattern is none of these: the node is loaded again.
+            Self::Engine(error) | Self::Node { source: error, .. } => matches!(
+                error,
+                EngineError::Store { .. } | EngineError::Unreadable { .. }
+            ),
             _ => false,
         };
         is_of_reading

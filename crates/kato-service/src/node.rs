@@ -47,7 +47,7 @@ pub(crate) struct NodeEntry {
     is_recorded: AtomicBool,
     genes: Mutex<CompactJson>,
     loaded: Mutex<Option<Arc<LoadedNode>>>,
-    /// What was damaged when it was last to be loaded.
+    /// What was found damaged when it was last to be loaded, or before it last left memory.
     damage: Mutex<Option<Box<str>>>,
     charge: Charge,
     /// Weak, because the registry holds the node while that is in memory.
@@ -217,6 +217,7 @@ impl NodeEntry {
             }
             // What was acknowledged is in the queue perhaps, and loading reads the tables.
             journal.append_and_wait(Entry::default())?;
+            self.keep_damage_of(node);
             *loaded = None;
         }
         let registry = self.registry.upgrade();
@@ -248,7 +249,10 @@ impl NodeEntry {
                 Ok(node)
             }
             Err(error) => {
-                *self.damage() = error.damage().map(Box::from);
+                // Another error, such as that it is in use, mends nothing of what was found before.
+                if let Some(damage) = error.damage() {
+                    *self.damage() = Some(damage.into());
+                }
                 if let Some(disk) = source.disk.filter(|_| error.is_of_reading()) {
                     disk.losses.report(DataLoss::Unreadable {
                         node_id: self.node_id.clone(),
@@ -303,6 +307,7 @@ impl NodeEntry {
                         node.fold(&self.processor_id, journal)?;
                     }
                 }
+                self.keep_damage_of(node);
                 *loaded = None;
                 // With the lock still in hand, so that it cannot come again in between.
                 if let Some(registry) = registry {
@@ -342,6 +347,13 @@ impl NodeEntry {
         match self.in_memory() {
             Some(node) => node.storage(),
             None => NodeStorage::Unread,
+        }
+    }
+
+    /// Keeps what was found damaged of a node that leaves memory.
+    fn keep_damage_of(&self, node: &LoadedNode) {
+        if let Some(damage) = node.damage() {
+            *self.damage() = Some(damage.into());
         }
     }
 

@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Instant;
 
 use kato_advice::counted;
-use kato_head::HeadError;
+use kato_engine::EngineError;
 
 pub use self::maintain::MaintenanceReport;
 use crate::clock::Micros;
@@ -412,11 +412,16 @@ impl Shared {
 
     /// Notes that a node that a head counts cannot be read, if an error says so.
     fn note_level(&self, nodes: &[Arc<LoadedNode>], error: ServiceError) -> ServiceError {
-        let level = match &error {
-            ServiceError::Head(HeadError::Store { level, .. }) => *level,
-            _ => 0,
+        let concerned = match &error {
+            ServiceError::Node { node_id, .. } => Some(node_id),
+            ServiceError::Engine(EngineError::Unreadable { node, .. }) => Some(node),
+            _ => None,
         };
-        if let Some(node) = nodes.get(level) {
+        let concerned = concerned.and_then(|name| {
+            let mut nodes = nodes.iter();
+            nodes.find(|node| node.node().name() == name)
+        });
+        if let Some(node) = concerned {
             node.note(&error, &self.losses);
         }
         error

@@ -93,7 +93,7 @@ const REFUSALS: [(&str, &str, Option<SchemaOf>); 13] = [
     ),
     (
         "503",
-        "Too much to do, or shutting down; Retry-After says when to try again",
+        "Too much to do, a node that is loaded again or in use by another program, a failed disk, or shutting down; Retry-After says when to try again",
         Some(of::<ErrorBody>),
     ),
     (

@@ -502,3 +502,38 @@ async fn a_damaged_node_is_told_by_the_answer_to_a_backup() {
     assert!(losses.contains("broken_kato/MANIFEST"), "{losses}");
     assert!(!losses.contains(data.to_str().unwrap()), "{losses}");
 }
+
+#[tokio::test]
+async fn a_knowledge_base_that_another_program_writes_is_no_damage_and_is_asked_for_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let node = dir.path().join("nodes").join("held_kato");
+    let held = EmbeddedStore::create(&node, &["held"], json!(null)).unwrap();
+    let service = Service::open(dir.path(), ServiceOptions::default()).unwrap();
+    let server = Running::of(service, |builder| builder).await;
+    let id = server.session("held").await;
+    let observe = async || {
+        let target = format!("/sessions/{id}/observe");
+        server.post(&target, json!({"strings": ["a"]})).await
+    };
+    let stats = async || server.get("/symbols/stats?node_id=held").await;
+    for refused in [observe().await, stats().await] {
+        let text = refused.text();
+        assert_eq!(
+            (refused.status, refused.header("retry-after")),
+            (503, Some("5")),
+            "{text}"
+        );
+        assert!(text.contains("held") && text.contains("in use"), "{text}");
+        assert!(
+            !text.contains("damaged") && !text.contains("held_kato"),
+            "{text}"
+        );
+    }
+    let health = server.get("/health").await.json();
+    assert_eq!(health["status"], "healthy", "{health}");
+    let metrics = server.get("/metrics/prometheus").await.text();
+    assert!(metrics.contains("\nkato_losses 0\n"), "{metrics}");
+    drop(held);
+    assert_eq!(observe().await.status, 200);
+    assert_eq!(stats().await.status, 200);
+}

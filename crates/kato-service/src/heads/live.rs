@@ -74,7 +74,8 @@ impl LiveHead {
                     }
                 }
                 // One by one, so that who learns waits for no more than one.
-                if let Some(events) = node.node().events(name)? {
+                let events = node.node().events(name);
+                if let Some(events) = events.map_err(|error| node.naming(error))? {
                     builder.add(level, name, &events, *frequency)?;
                 }
                 // A node that was cleared meanwhile has told so.
@@ -135,11 +136,11 @@ impl LiveHead {
                     return Ok(false);
                 }
                 let below = |level: usize, name: &PatternName| {
-                    let node = nodes[level].node();
+                    let node = &nodes[level];
                     // What is retired counts as never learned, as in `counted`.
-                    match node.is_retired(name) {
+                    match node.node().is_retired(name) {
                         true => Ok(None),
-                        false => Ok::<_, ServiceError>(node.events(name)?),
+                        false => node.node().events(name).map_err(|error| node.naming(error)),
                     }
                 };
                 self.head.learn(level, events, 1, below)?;
@@ -184,7 +185,8 @@ impl LiveHead {
         // uppermost level.
         let between = nodes.len().saturating_sub(1).saturating_sub(level + 1);
         for node in nodes.iter().skip(level + 1).take(between) {
-            if node.node().frequency(name)? > 0 {
+            let frequency = node.node().frequency(name);
+            if frequency.map_err(|error| node.naming(error))? > 0 {
                 return Ok(self.held_twice.insert(*name));
             }
         }
@@ -195,7 +197,8 @@ impl LiveHead {
 /// Returns the patterns of a node that count, with how often each was taught: all but those that are
 /// retired, of which the node tells when they change.
 fn counted(node: &LoadedNode) -> Result<Vec<(PatternName, u64)>, ServiceError> {
-    let mut patterns = node.node().frequencies()?;
+    let frequencies = node.node().frequencies();
+    let mut patterns = frequencies.map_err(|error| node.naming(error))?;
     let tombstones = node.node().tombstones();
     if !tombstones.is_empty() {
         patterns.retain(|(name, _)| tombstones.get(name).is_none());

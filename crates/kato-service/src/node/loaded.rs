@@ -5,9 +5,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use kato_engine::node::Lesson;
-use kato_engine::{Engine, Node};
+use kato_engine::{Engine, EngineError, Node};
 use kato_model::{AttributeLimits, PatternName};
-use kato_store::StoreError;
 use serde_json::{Value, json};
 
 use super::indexing::{Indexing, open_engine};
@@ -158,16 +157,20 @@ impl LoadedNode {
 
     /// Returns the commit of its knowledge base that is served.
     pub(super) fn storage(&self) -> NodeStorage {
-        if let Some(reason) = self.damage.get() {
-            return NodeStorage::Damaged {
-                reason: reason.to_string(),
-            };
+        if let Some(reason) = self.damage() {
+            let reason = reason.to_owned();
+            return NodeStorage::Damaged { reason };
         }
         let embedded = self.store.as_ref().and_then(|store| store.embedded());
         embedded.map_or(NodeStorage::Unwritten, |store| NodeStorage::Whole {
             commit: store.n_commits(),
             healed: store.recovered().map(ToString::to_string),
         })
+    }
+
+    /// Returns what was damaged when it was read, if anything was; names no files.
+    pub(super) fn damage(&self) -> Option<&str> {
+        self.damage.get().map(AsRef::as_ref)
     }
 
     /// Creates a node in memory from its engine.
@@ -324,12 +327,20 @@ impl LoadedNode {
     pub(crate) fn source_of(
         &self,
         name: &PatternName,
-    ) -> Result<Option<kato_store::Source>, StoreError> {
+    ) -> Result<Option<kato_store::Source>, EngineError> {
         let Some(store) = self.engine.store() else {
             return Ok(None);
         };
         // Each node has a store of its own, with one level.
-        kato_store::Source::of_pattern(&**store, 0, name)
+        kato_store::Source::of_pattern(&**store, 0, name).map_err(|source| EngineError::Store {
+            action: "read when a pattern was learned first and last",
+            source,
+        })
+    }
+
+    /// Names the node in an error of reading it, for what reads several nodes.
+    pub(crate) fn naming(&self, error: EngineError) -> ServiceError {
+        ServiceError::from(error).of_node(self.node.name())
     }
 
     /// Returns who is to hear what the node is taught, under its gate.
@@ -364,11 +375,9 @@ fn open_store(
     dir: &Path,
     limits: AttributeLimits,
 ) -> Result<LazyStore, ServiceError> {
-    let store = LazyStore::open(dir, node_id, limits).map_err(|source| {
-        kato_engine::EngineError::Store {
-            action: "open a node's knowledge base",
-            source,
-        }
+    let store = LazyStore::open(dir, node_id, limits).map_err(|source| EngineError::Store {
+        action: "open a node's knowledge base",
+        source,
     })?;
     let found = kato_store::PatternStore::nodes(&store).len();
     if found != 1 {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use kato_head::{Explanation, Head, HeadError, NextDistribution, PatternNamer, SymbolId, Weights};
+use kato_head::{Explanation, Head, NextDistribution, PatternNamer, SymbolId, Weights};
 use kato_prediction::{Cancel, Cancelled};
 
 use super::Service;
@@ -233,7 +233,8 @@ fn name_patterns(
                 }
             }
             // One by one, so that who learns waits for no more than one.
-            if let Some(events) = node.node().events(&name)? {
+            let events = node.node().events(&name);
+            if let Some(events) = events.map_err(|error| node.naming(error))? {
                 namer.add(level, &name, &events, frequency)?;
             }
         }
@@ -243,10 +244,9 @@ fn name_patterns(
         cancel.reserve(|| NAMED)?;
         // Of what was taught here nothing but the time is known: this is for what was trained
         // elsewhere and put there.
-        let level = pattern.level;
-        if let Some(node) = nodes.get(level) {
+        if let Some(node) = nodes.get(pattern.level) {
             let source = node.source_of(&pattern.pattern);
-            pattern.source = source.map_err(|source| HeadError::Store { level, source })?;
+            pattern.source = source.map_err(|error| node.naming(error))?;
         }
     }
     Ok(())

@@ -5,10 +5,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use kato_advice::ErrorKind;
+use kato_engine::Sequence;
+use kato_prediction::Cancel;
 use kato_random::SplitMix64;
+use kato_service::answer::{NextQuestion, NodeStorage, NodeView};
+use kato_service::figures::DataLoss;
 use kato_service::{Service, ServiceError, ServiceOptions};
+use kato_store::EmbeddedStore;
 
-use crate::support::{copy, create, files, known, lesson, teach};
+use crate::support::{copy, create, files, known, lesson, teach, words};
 
 /// Cases of a plain `cargo test`; `KATO_CHAOS_SCHEDULES` is another number.
 const FEW: u64 = 12;
@@ -159,4 +165,101 @@ fn damage_is_an_error_of_its_node_and_never_an_absence() {
         }
     }
     println!("refused {refused}, told {told}, of no consequence {of_no_consequence}");
+}
+
+/// Returns how a service describes a node.
+fn view(service: &Service, node_id: &str) -> NodeView {
+    let mut nodes = service.nodes().into_iter();
+    nodes.find(|node| node.node_id == node_id).unwrap()
+}
+
+/// Overwrites the segments of node `a` with zeros.
+fn blank_segments(data: &Path) {
+    for path in files(&data.join("nodes/a_kato/segments")) {
+        let len = fs::metadata(&path).unwrap().len();
+        fs::write(&path, vec![0; usize::try_from(len).unwrap()]).unwrap();
+    }
+}
+
+#[test]
+fn damage_that_a_head_meets_names_its_node_and_is_told_until_it_is_loaded() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, whole) = (dir.path().join("data"), dir.path().join("whole"));
+    filled(&data);
+    copy(&data, &whole);
+    let service = Service::open(&data, options().with_max_loaded_nodes(0)).unwrap();
+    let of_a = create(&service, "a");
+    let observed = service.observe_sequence(&of_a, Sequence::new(words(["x"])), None);
+    observed.unwrap().wait().unwrap();
+    let mut query = NextQuestion::default();
+    service.next(&of_a, &query, &Cancel::never()).unwrap();
+    blank_segments(&data);
+    // The events are in memory or in the index, and only what is told of a pattern is in the segments.
+    service.next(&of_a, &query, &Cancel::never()).unwrap();
+    (query.explain, query.patterns) = (true, 10);
+    let error = service.next(&of_a, &query, &Cancel::never()).unwrap_err();
+    assert!(
+        matches!(&error, ServiceError::Node { node_id, .. } if node_id == "a"),
+        "{error:?}"
+    );
+    let is_damaged = || matches!(view(&service, "a").storage, NodeStorage::Damaged { .. });
+    let losses = service.losses();
+    assert!(
+        matches!(&losses[..], [DataLoss::Unreadable { node_id, .. }] if node_id == "a"),
+        "{losses:?}"
+    );
+    assert!(is_damaged());
+
+    // It leaves memory, and what was found of it stays.
+    service.delete_session(&of_a).unwrap().wait().unwrap();
+    service.maintain().unwrap();
+    assert!(view(&service, "a").totals.is_none());
+    assert!(is_damaged());
+    assert_eq!(service.losses().len(), 1);
+
+    // An error that tells nothing of it mends nothing.
+    for path in files(&whole.join("nodes/a_kato/segments")) {
+        let place = data.join(path.strip_prefix(&whole).unwrap());
+        fs::copy(&path, place).unwrap();
+    }
+    let held = EmbeddedStore::open(data.join("nodes/a_kato")).unwrap();
+    let error = service.symbols("a").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Locked, "{error:?}");
+    assert!(is_damaged());
+    drop(held);
+    service.symbols("a").unwrap();
+    assert!(!is_damaged());
+    assert!(service.losses().is_empty());
+}
+
+// Elsewhere a mapped file cannot be cut off, or ends the process that reads it.
+#[cfg(target_os = "linux")]
+#[test]
+fn damage_of_an_upper_level_concerns_that_level() {
+    let dir = tempfile::tempdir().unwrap();
+    filled(dir.path());
+    let service = Service::open(dir.path(), options()).unwrap();
+    let id = create(&service, "b");
+    let above = create(&service, "a");
+    service.stm(&above).unwrap();
+    for path in files(&dir.path().join("nodes/a_kato/index")) {
+        if path.ends_with("0.frequencies") {
+            fs::File::create(path).unwrap();
+        }
+    }
+    blank_segments(dir.path());
+    let query = NextQuestion {
+        above: vec!["a".to_owned()],
+        ..NextQuestion::default()
+    };
+    let error = service.next(&id, &query, &Cancel::never()).unwrap_err();
+    assert!(error.to_string().contains("\"a\""), "{error}");
+    let losses = service.losses();
+    assert!(
+        matches!(&losses[..], [DataLoss::Unreadable { node_id, .. }] if node_id == "a"),
+        "{losses:?}"
+    );
+    let storage = |node_id| view(&service, node_id).storage;
+    assert!(matches!(storage("a"), NodeStorage::Damaged { .. }));
+    assert!(matches!(storage("b"), NodeStorage::Whole { .. }));
 }
