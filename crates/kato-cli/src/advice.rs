@@ -45,7 +45,7 @@ fn is_taken(option: &str) -> bool {
     words.into_iter().all(is_known)
 }
 
-/// Settings of the libraries, each with the option that sets it.
+/// Settings of the libraries, each with what sets it here: mostly an option.
 ///
 /// What a run cannot set by an option is missing here: ways out that need it are not told.
 const OPTIONS: &[(&str, &str)] = &[

@@ -163,9 +163,9 @@ impl Runs {
         self.show(name.as_str())
     }
 
-    /// Deletes a run with all that it learned, and returns what it was. Of a run on a server only
-    /// its position and manifest here are deleted: the nodes stay as they are. A deletion of such a run, or
-    /// in a MongoDB, that was cut off is finished by deleting again.
+    /// Deletes a run with all that it learned, and returns what it was. Of a run on a server all files
+    /// here are deleted, and the nodes stay as they are. A deletion of such a run, or in a MongoDB, that was
+    /// cut off is finished by deleting again.
     ///
     /// # Errors
     ///

@@ -42,7 +42,7 @@ pub(crate) struct DatasetInfo {
     pub(crate) problem: Option<String>,
     /// Field that is read as text.
     pub(crate) text_field: String,
-    /// Paths of files beside them that are not read.
+    /// Files beside them that are not read, each with the reason.
     pub(crate) ignored: Vec<String>,
     /// Hash of names, sizes and fingerprints of all files: equal for whoever reads the same.
     pub(crate) manifest: String,

@@ -23,7 +23,8 @@ use crate::numbers::counted;
 pub(crate) struct Overview {
     /// The directory.
     pub(crate) kb: String,
-    /// Whether the corpus was read to its end; `None` where nothing was trained.
+    /// Whether the corpus was read to its end; `None` where no training keeps a position: nothing was
+    /// trained, it was salvaged, or something else wrote it.
     pub(crate) complete: Option<bool>,
     /// Whether it was salvaged and lacks a part.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -37,7 +38,7 @@ pub(crate) struct Overview {
     pub(crate) disk_bytes: u64,
     /// Bytes on the disk for each distinct pattern.
     pub(crate) bytes_per_pattern: Option<f64>,
-    /// The corpus that was read; `None` where nothing was trained.
+    /// The corpus that was read; `None` as `complete`.
     pub(crate) corpus: Option<CorpusOverview>,
     /// The run's tokenizer.
     pub(crate) tokenizer: Option<String>,

@@ -141,7 +141,7 @@ impl Drop for CommitTurn {
 }
 
 impl Shared {
-    /// Commits if more learns are pending than the options allow.
+    /// Commits if as many learns are pending as the options say, or more.
     pub(crate) fn commit_if_due(self: &Arc<Self>) -> Result<(), EngineError> {
         match self.options.commit_after {
             Some(most) if self.uncommitted.load(Ordering::Relaxed) >= most.get() => {

@@ -37,7 +37,7 @@ pub struct Scaling {
 pub struct FittedLaw {
     /// The law.
     pub law: Law,
-    /// The value as a function of the size n, with coefficients.
+    /// The value as a function of the size n, with coefficients; of Pitman–Yor these alone.
     pub equation: String,
     /// Number of parameters.
     pub parameters: usize,
@@ -158,7 +158,7 @@ impl Scaling {
         self.chosen().law()
     }
 
-    /// Returns the value as a function of the size n, in words.
+    /// Returns the value as a function of the size n, as text; of Pitman–Yor the parameters alone.
     #[must_use]
     pub fn equation(&self) -> String {
         self.chosen().fitted.equation()

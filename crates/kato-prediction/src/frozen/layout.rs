@@ -159,7 +159,7 @@ pub struct NodeLayout {
     pub n_symbols: u64,
     /// Bytes of a symbol's number: 2, 3 or 4, as few as all fit into.
     pub symbol_bytes: u64,
-    /// Followers of all symbols in all classes.
+    /// Followers that are listed, of all symbols in all classes.
     pub n_followers: u64,
     /// The classes of patterns that there are.
     pub classes: Vec<ClassLayout>,

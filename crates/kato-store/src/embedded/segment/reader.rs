@@ -650,7 +650,7 @@ fn read_footer(file: &SegmentFile) -> Result<OpenedFooter, StoreError> {
     })
 }
 
-/// Reads the block index of a node, after checking that all its parts lie within the file.
+/// Opens a node: checks its block index, and that all its parts but the dictionary lie within the file.
 fn open_node(
     file: &SegmentFile,
     footer: &NodeFooter,
