@@ -103,6 +103,9 @@ struct Changes {
     verb: &'static str,
     #[serde(skip)]
     or_else: &'static str,
+    /// What is said where both lists are empty.
+    #[serde(skip)]
+    if_none: String,
 }
 
 /// A pattern of a node.
@@ -121,7 +124,8 @@ impl View for Changes {
             }
         }
         if text.is_empty() {
-            text.push_str("Nothing is retired.\n");
+            text.push_str(&self.if_none);
+            text.push('\n');
         }
         text
     }
@@ -150,6 +154,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         index: None,
         verb,
         or_else,
+        // At least one name is given.
+        if_none: String::new(),
     };
     for &name in &args.names {
         let node_idx = node_of(&*store, &tombstones, args, &name)?;
@@ -212,11 +218,14 @@ pub(crate) fn purge(args: &PurgeArgs) -> Result<()> {
         index: None,
         verb: "to be purged",
         or_else: "not in the knowledge base",
+        if_none: String::new(),
     };
+    let mut is_any_retired = false;
     for (node_idx, of_node) in tombstones.iter().enumerate() {
         if only.is_some_and(|only| only != node_idx) {
             continue;
         }
+        is_any_retired |= !of_node.is_empty();
         names[node_idx].extend(of_node.unpurged());
         for &name in &names[node_idx] {
             let is_held = store.pattern(node_idx, &name)?.is_some();
@@ -228,6 +237,7 @@ pub(crate) fn purge(args: &PurgeArgs) -> Result<()> {
             list.push(Retirement { node, name });
         }
     }
+    changes.if_none = nothing_to_purge(args.node.as_deref(), is_any_retired);
     if !args.json {
         // With --yes they are to go, whoever reads about it.
         unless_reader_gone(show(&changes, false))?;
@@ -257,6 +267,15 @@ pub(crate) fn purge(args: &PurgeArgs) -> Result<()> {
     match args.json {
         true => show(&changes, true),
         false => Ok(()),
+    }
+}
+
+/// Says why nothing is to be purged, of one node or of all.
+fn nothing_to_purge(node: Option<&str>, is_any_retired: bool) -> String {
+    let place = node.map_or_else(String::new, |node| format!(" at {node}"));
+    match is_any_retired {
+        false => format!("Nothing is retired{place}."),
+        true => format!("All that is retired{place} was purged before."),
     }
 }
 

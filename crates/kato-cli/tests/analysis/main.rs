@@ -160,6 +160,37 @@ fn a_pattern_is_retired_and_purged_for_good() {
 }
 
 #[test]
+fn a_purge_tells_nothing_retired_from_all_purged_before() {
+    let place = workplace();
+    let purged = |arguments: &[&str]| {
+        let output = run(
+            &place,
+            "purge",
+            &[&["--kb", "kb", "--yes"], arguments].concat(),
+        );
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(purged(&[]), "Nothing is retired.\n");
+    let name = PatternName::of_events(&[["a"], ["b"]]).to_string();
+    json_of(&place, "retire", &["--kb", "kb", "--json", &name]);
+    assert_eq!(
+        purged(&["--node", "node1"]),
+        "Nothing is retired at node1.\n"
+    );
+    purged(&[]);
+    assert_eq!(purged(&[]), "All that is retired was purged before.\n");
+    assert_eq!(
+        purged(&["--node", "node0"]),
+        "All that is retired at node0 was purged before.\n"
+    );
+    assert_eq!(
+        purged(&["--node", "node1"]),
+        "Nothing is retired at node1.\n"
+    );
+}
+
+#[test]
 fn a_clean_up_of_which_nobody_reads_is_done_all_the_same() {
     let place = workplace();
     let (reader, writer) = std::io::pipe().unwrap();
