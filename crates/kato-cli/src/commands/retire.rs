@@ -39,8 +39,8 @@ pub(crate) struct Args {
     /// Names of patterns.
     #[arg(value_name = "NAME", required = true, value_parser = pattern_name)]
     names: Vec<PatternName>,
-    /// Node of the patterns, such as node0; needed where no node holds them. Default: the lowest that
-    /// does.
+    /// Node of the patterns, such as node0; needed to retire what no node holds. Default: the lowest that
+    /// holds it, or with --undo the lowest where it is retired.
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
     /// Take it back: they may be predicted and learned again.
@@ -141,7 +141,8 @@ fn pattern_name(text: &str) -> Result<PatternName, String> {
 pub(crate) fn run(args: &Args) -> Result<()> {
     args.knowledge_base.check("retire");
     let store = args.knowledge_base.open(Access::Write)?;
-    let mut tombstones = Tombstones::of_store(&*store)?;
+    let before = Tombstones::of_store(&*store)?;
+    let mut tombstones = before.clone();
     let (verb, or_else) = match args.undo {
         false => ("retired", "was retired before"),
         true => ("no longer retired", "was not retired"),
@@ -158,7 +159,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         if_none: String::new(),
     };
     for &name in &args.names {
-        let node_idx = node_of(&*store, &tombstones, args, &name)?;
+        // As it was before, so that a name given twice is of the same node.
+        let node_idx = node_of(&*store, &before, args, &name)?;
         let is_changed = match args.undo {
             false => tombstones[node_idx].retire(name),
             true => tombstones[node_idx].raise(&name),
@@ -177,7 +179,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     show(&changes, args.json)
 }
 
-/// Finds the node at which a name is retired.
+/// Finds the node at which a name is to be retired: the lowest that holds it, and where none does, the lowest at
+/// which it is retired. To take it back these are looked at first.
 fn node_of(
     store: &dyn PatternStore,
     tombstones: &[Tombstones],
@@ -187,15 +190,27 @@ fn node_of(
     if let Some(node) = &args.node {
         return node_idx(store, node);
     }
-    for (node_idx, of_node) in tombstones.iter().enumerate() {
-        if of_node.get(name).is_some() || store.pattern(node_idx, name)?.is_some() {
+    let retired = tombstones
+        .iter()
+        .position(|of_node| of_node.get(name).is_some());
+    if args.undo
+        && let Some(node_idx) = retired
+    {
+        return Ok(node_idx);
+    }
+    for node_idx in 0..tombstones.len() {
+        if store.pattern(node_idx, name)?.is_some() {
             return Ok(node_idx);
         }
     }
-    bail_as!(
-        Usage,
-        "no node holds pattern {name}: say --node to retire it all the same"
-    );
+    match (retired, args.undo) {
+        (Some(node_idx), _) => Ok(node_idx),
+        (None, false) => bail_as!(
+            Usage,
+            "no node holds pattern {name}: say --node to retire it all the same"
+        ),
+        (None, true) => bail_as!(Usage, "pattern {name} is not retired, and no node holds it"),
+    }
 }
 
 /// Removes what is retired, if the user agrees.
