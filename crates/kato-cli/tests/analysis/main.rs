@@ -174,7 +174,8 @@ fn a_pattern_is_retired_where_it_is_held_and_taken_back_where_it_is_retired() {
         })
     };
     let of = |changed: &[&str], unchanged: &[&str]| {
-        [changed, unchanged].map(|list| list.iter().map(|node| (*node).to_owned()).collect())
+        [changed, unchanged]
+            .map(|list| list.iter().map(|&node| node.to_owned()).collect::<Vec<_>>())
     };
     // The lowest node that holds it, also where another one has retired the name.
     retire(&["--node", "node1", &name]);
