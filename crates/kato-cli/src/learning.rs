@@ -155,6 +155,10 @@ impl LearningArgs {
 /// Returns what the settings of a learner leave out of a document, in words; nothing where every
 /// token is learned.
 pub(crate) fn leaves_out(config: &LearnerConfig) -> Vec<String> {
+    let passage = match config.chunk_span {
+        ChunkSpan::Paragraph => "paragraph",
+        ChunkSpan::Section => "section",
+    };
     let mut left_out = Vec::new();
     if config.min_paragraph_chars > 0 && config.chunk_span == ChunkSpan::Paragraph {
         left_out.push(format!(
@@ -163,8 +167,12 @@ pub(crate) fn leaves_out(config: &LearnerConfig) -> Vec<String> {
         ));
     }
     if let TokenLimit::Cut { max_tokens } = config.token_limit {
+        let limited = match config.text_mode {
+            TextMode::Segments { .. } => "piece",
+            TextMode::Chunks { .. } | TextMode::Sentences { .. } => passage,
+        };
         left_out.push(format!(
-            "what a paragraph has beyond {}",
+            "what a {limited} has beyond {}",
             counted(max_tokens, "token")
         ));
     }
@@ -173,7 +181,7 @@ pub(crate) fn leaves_out(config: &LearnerConfig) -> Vec<String> {
     }
     match config.text_mode {
         TextMode::Chunks { rule } if rule != ChunkRule::default() => {
-            left_out.push("paragraphs of too few tokens for a chunk".to_owned());
+            left_out.push(format!("{passage}s of too few tokens for a chunk"));
         }
         TextMode::Sentences { min_tokens, .. } if min_tokens > 0 => {
             left_out.push(format!(
@@ -185,7 +193,7 @@ pub(crate) fn leaves_out(config: &LearnerConfig) -> Vec<String> {
             left_out.push("pieces of one token".to_owned());
             let whole = [Delimiter::Sentence, Delimiter::Word, Delimiter::Paragraph];
             if !whole.contains(&delimiter) {
-                left_out.push("paragraphs of fewer words than a piece has".to_owned());
+                left_out.push(format!("{passage}s of fewer words than a piece has"));
             }
         }
         TextMode::Chunks { .. } | TextMode::Sentences { .. } => {}
@@ -316,5 +324,36 @@ mod tests {
         }
         let plain = parsed(&[]).to_flags();
         assert_eq!(plain, ["--levels", "5,7,9"]);
+    }
+
+    #[test]
+    fn what_is_left_out_is_told_of_what_the_text_is_cut_into() {
+        let pieces = "what a piece has beyond 9 tokens; pieces of one token";
+        for (line, told) in [
+            ("", "what a paragraph has beyond 9 tokens"),
+            ("--whole-document", "what a section has beyond 9 tokens"),
+            (
+                "--whole-document --like kato-lm",
+                "what a section has beyond 9 tokens; sections of too few tokens for a chunk",
+            ),
+            (
+                "--whole-document --mode sentences",
+                "what a section has beyond 9 tokens; sentences of fewer than 3 tokens",
+            ),
+            ("--mode sentence", pieces),
+            (
+                "--mode bigram",
+                &format!("{pieces}; paragraphs of fewer words than a piece has"),
+            ),
+            (
+                "--mode bigram --whole-document",
+                &format!("{pieces}; sections of fewer words than a piece has"),
+            ),
+        ] {
+            let line = format!("--max-paragraph-tokens 9 {line}");
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            let learner = parsed(&words).learner(Recording::default()).unwrap();
+            assert_eq!(leaves_out(learner.config()).join("; "), told, "{line}");
+        }
     }
 }

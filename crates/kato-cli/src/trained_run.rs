@@ -34,7 +34,7 @@ impl TrainedRun {
     ///
     /// # Errors
     ///
-    /// When it cannot be read, nothing was trained into it, or its tokenizer has changed.
+    /// When it cannot be read, no training is in it, or its tokenizer has changed.
     pub(crate) fn open(kb: &DirectoryArgs) -> Result<Self> {
         Self::of(kb.open_trained()?)
     }
@@ -43,13 +43,13 @@ impl TrainedRun {
     ///
     /// # Errors
     ///
-    /// When nothing was trained into it, or its tokenizer has changed.
+    /// When no training is in it, or its tokenizer has changed.
     pub(crate) fn of(store: EmbeddedStore) -> Result<Self> {
         let store = Arc::new(store);
         let run = RunConfiguration::from_json(store.configuration())
             .context("the knowledge base does not say how it was trained")?;
         let Some(checkpoint) = Checkpoint::from_json(&store.checkpoint())? else {
-            bail!("nothing was trained into {} yet", store.dir().display());
+            bail!("no training is in {}", store.dir().display());
         };
         let tokenizer = kato::tokenizer_of(&run.rules)?;
         let learner = HierarchicalConceptLearner::builder(tokenizer)

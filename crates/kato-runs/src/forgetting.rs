@@ -91,7 +91,7 @@ pub fn forget(
     let scratch = ScratchDir::create_in(store.dir())
         .map_err(RunsError::io("create a directory in", store.dir()))?;
     let Some(was) = Checkpoint::from_json(&store.checkpoint())? else {
-        return Err(refused("nothing was trained into it yet"));
+        return Err(refused("no training is in it"));
     };
     let configuration = RunConfiguration::from_json(store.configuration())
         .map_err(|source| TrainError::Checkpoint { source })?;

@@ -190,7 +190,7 @@ pub fn loader_behind(
 ) -> Result<StreamingDatasetLoader, TrainError> {
     let refused = |reason| Err(TrainError::NotExtendable { reason });
     let Some(was) = Checkpoint::from_json(checkpoint)? else {
-        return refused("nothing was trained into it yet");
+        return refused("no training is in it");
     };
     if !was.complete {
         return refused("its corpus, with what was added to it before, was not read to its end");

@@ -39,8 +39,8 @@ pub(crate) struct Args {
     /// Names of patterns.
     #[arg(value_name = "NAME", required = true, value_parser = pattern_name)]
     names: Vec<PatternName>,
-    /// Node of the patterns, such as node0; needed where no node holds them. Default: the lowest that
-    /// does.
+    /// Node of the patterns, such as node0; needed to retire what no node holds. Default: the lowest that
+    /// holds it, or with --undo the lowest where it is retired.
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
     /// Take it back: they may be predicted and learned again.
@@ -103,6 +103,9 @@ struct Changes {
     verb: &'static str,
     #[serde(skip)]
     or_else: &'static str,
+    /// What is said where both lists are empty.
+    #[serde(skip)]
+    if_none: String,
 }
 
 /// A pattern of a node.
@@ -121,7 +124,8 @@ impl View for Changes {
             }
         }
         if text.is_empty() {
-            text.push_str("Nothing is retired.\n");
+            text.push_str(&self.if_none);
+            text.push('\n');
         }
         text
     }
@@ -137,7 +141,8 @@ fn pattern_name(text: &str) -> Result<PatternName, String> {
 pub(crate) fn run(args: &Args) -> Result<()> {
     args.knowledge_base.check("retire");
     let store = args.knowledge_base.open(Access::Write)?;
-    let mut tombstones = Tombstones::of_store(&*store)?;
+    let before = Tombstones::of_store(&*store)?;
+    let mut tombstones = before.clone();
     let (verb, or_else) = match args.undo {
         false => ("retired", "was retired before"),
         true => ("no longer retired", "was not retired"),
@@ -150,9 +155,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         index: None,
         verb,
         or_else,
+        // At least one name is given.
+        if_none: String::new(),
     };
     for &name in &args.names {
-        let node_idx = node_of(&*store, &tombstones, args, &name)?;
+        // As it was before, so that a name given twice is of the same node.
+        let node_idx = node_of(&*store, &before, args, &name)?;
         let is_changed = match args.undo {
             false => tombstones[node_idx].retire(name),
             true => tombstones[node_idx].raise(&name),
@@ -171,7 +179,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     show(&changes, args.json)
 }
 
-/// Finds the node at which a name is retired.
+/// Finds the node at which a name is to be retired: the lowest that holds it, and where none does, the lowest at
+/// which it is retired. To take it back these are looked at first.
 fn node_of(
     store: &dyn PatternStore,
     tombstones: &[Tombstones],
@@ -181,15 +190,27 @@ fn node_of(
     if let Some(node) = &args.node {
         return node_idx(store, node);
     }
-    for (node_idx, of_node) in tombstones.iter().enumerate() {
-        if of_node.get(name).is_some() || store.pattern(node_idx, name)?.is_some() {
+    let retired = tombstones
+        .iter()
+        .position(|of_node| of_node.get(name).is_some());
+    if args.undo
+        && let Some(node_idx) = retired
+    {
+        return Ok(node_idx);
+    }
+    for node_idx in 0..tombstones.len() {
+        if store.pattern(node_idx, name)?.is_some() {
             return Ok(node_idx);
         }
     }
-    bail_as!(
-        Usage,
-        "no node holds pattern {name}: say --node to retire it all the same"
-    );
+    match (retired, args.undo) {
+        (Some(node_idx), _) => Ok(node_idx),
+        (None, false) => bail_as!(
+            Usage,
+            "no node holds pattern {name}: say --node to retire it all the same"
+        ),
+        (None, true) => bail_as!(Usage, "pattern {name} is not retired, and no node holds it"),
+    }
 }
 
 /// Removes what is retired, if the user agrees.
@@ -212,11 +233,14 @@ pub(crate) fn purge(args: &PurgeArgs) -> Result<()> {
         index: None,
         verb: "to be purged",
         or_else: "not in the knowledge base",
+        if_none: String::new(),
     };
+    let mut is_any_retired = false;
     for (node_idx, of_node) in tombstones.iter().enumerate() {
         if only.is_some_and(|only| only != node_idx) {
             continue;
         }
+        is_any_retired |= !of_node.is_empty();
         names[node_idx].extend(of_node.unpurged());
         for &name in &names[node_idx] {
             let is_held = store.pattern(node_idx, &name)?.is_some();
@@ -228,6 +252,7 @@ pub(crate) fn purge(args: &PurgeArgs) -> Result<()> {
             list.push(Retirement { node, name });
         }
     }
+    changes.if_none = nothing_to_purge(args.node.as_deref(), is_any_retired);
     if !args.json {
         // With --yes they are to go, whoever reads about it.
         unless_reader_gone(show(&changes, false))?;
@@ -257,6 +282,15 @@ pub(crate) fn purge(args: &PurgeArgs) -> Result<()> {
     match args.json {
         true => show(&changes, true),
         false => Ok(()),
+    }
+}
+
+/// Says why nothing is to be purged, of one node or of all.
+fn nothing_to_purge(node: Option<&str>, is_any_retired: bool) -> String {
+    let place = node.map_or_else(String::new, |node| format!(" at {node}"));
+    match is_any_retired {
+        false => format!("Nothing is retired{place}."),
+        true => format!("All that is retired{place} was purged before."),
     }
 }
 

@@ -8,12 +8,13 @@ use kato_store::trace::Trace;
 use kato_store::{KnowledgeBase, PatternStore};
 
 use crate::exit::bail_as;
+use crate::notice;
 
 /// Fewest digits of a name that are looked for.
 const MIN_DIGITS: usize = 6;
 
 /// Returns the pattern that `typed` names, traced: from the node if it is given and has it, else
-/// from the lowest that has it.
+/// from the lowest that has it, which standard error says where a node is given.
 ///
 /// # Errors
 ///
@@ -35,6 +36,13 @@ pub(crate) fn find(store: &dyn PatternStore, node: Option<&str>, typed: &str) ->
         // alone.
         for knowledge_base in nodes() {
             if let Some(trace) = knowledge_base.trace(&name)? {
+                let preferred = node.filter(|&node| node != trace.node());
+                if let Some(node) = preferred {
+                    notice::say(format_args!(
+                        "{node} has no pattern {typed}: this is that of {}",
+                        trace.node()
+                    ));
+                }
                 return Ok(trace);
             }
         }

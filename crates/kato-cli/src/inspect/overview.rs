@@ -163,7 +163,7 @@ impl Overview {
         let state = match self.complete {
             _ if self.salvaged => "salvaged: a part of what was learned is missing",
             None if let Some(told) = &of_a_server => told,
-            None => "nothing was trained into it yet",
+            None => "no training is in it",
             Some(true) => "complete",
             Some(false) => {
                 "not complete: being trained, limited or interrupted (train --resume goes on)"

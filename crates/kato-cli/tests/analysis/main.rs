@@ -160,6 +160,85 @@ fn a_pattern_is_retired_and_purged_for_good() {
 }
 
 #[test]
+fn a_pattern_is_retired_where_it_is_held_and_taken_back_where_it_is_retired() {
+    let place = workplace();
+    let name = PatternName::of_events(&[["a"], ["b"]]).to_string();
+    let unknown = PatternName::of_events(&[["z"]]).to_string();
+    let retire = |arguments: &[&str]| {
+        let arguments = [&["--kb", "kb", "--json"], arguments].concat();
+        let changes = json_of(&place, "retire", &arguments);
+        ["changed", "unchanged"].map(|list| {
+            let list = changes[list].as_array().unwrap().iter();
+            list.map(|one| one["node"].as_str().unwrap().to_owned())
+                .collect::<Vec<_>>()
+        })
+    };
+    let of = |changed: &[&str], unchanged: &[&str]| {
+        [changed, unchanged]
+            .map(|list| list.iter().map(|&node| node.to_owned()).collect::<Vec<_>>())
+    };
+    // The lowest node that holds it, also where another one has retired the name.
+    retire(&["--node", "node1", &name]);
+    assert_eq!(retire(&["--undo", &name]), of(&["node1"], &[]));
+    assert_eq!(retire(&["--undo", &name]), of(&[], &["node0"]));
+    retire(&["--node", "node1", &name]);
+    assert_eq!(retire(&[&name]), of(&["node0"], &[]));
+    assert_eq!(
+        retire(&["--undo", &name, &name]),
+        of(&["node0"], &["node0"])
+    );
+    assert_eq!(retire(&["--undo", &name]), of(&["node1"], &[]));
+    // What no node holds is taken back only where it is retired.
+    retire(&["--node", "node1", &unknown]);
+    assert_eq!(retire(&[&unknown]), of(&[], &["node1"]));
+    assert_eq!(
+        retire(&["--undo", &unknown, &unknown]),
+        of(&["node1"], &["node1"])
+    );
+    for (undo, told) in [
+        (&[][..], "say --node to retire it all the same"),
+        (&["--undo"], "is not retired, and no node holds it"),
+    ] {
+        let arguments = [&["--kb", "kb", &unknown], undo].concat();
+        let refused = run(&place, "retire", &arguments);
+        assert_eq!(refused.status.code(), Some(2));
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert!(said.contains(told), "{said}");
+    }
+}
+
+#[test]
+fn a_purge_tells_nothing_retired_from_all_purged_before() {
+    let place = workplace();
+    let purged = |arguments: &[&str]| {
+        let output = run(
+            &place,
+            "purge",
+            &[&["--kb", "kb", "--yes"], arguments].concat(),
+        );
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(purged(&[]), "Nothing is retired.\n");
+    let name = PatternName::of_events(&[["a"], ["b"]]).to_string();
+    json_of(&place, "retire", &["--kb", "kb", "--json", &name]);
+    assert_eq!(
+        purged(&["--node", "node1"]),
+        "Nothing is retired at node1.\n"
+    );
+    purged(&[]);
+    assert_eq!(purged(&[]), "All that is retired was purged before.\n");
+    assert_eq!(
+        purged(&["--node", "node0"]),
+        "All that is retired at node0 was purged before.\n"
+    );
+    assert_eq!(
+        purged(&["--node", "node1"]),
+        "Nothing is retired at node1.\n"
+    );
+}
+
+#[test]
 fn a_clean_up_of_which_nobody_reads_is_done_all_the_same() {
     let place = workplace();
     let (reader, writer) = std::io::pipe().unwrap();

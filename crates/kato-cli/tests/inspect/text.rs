@@ -59,11 +59,16 @@ fn a_pattern_is_traced_down_to_its_tokens() {
         place.inspect(&["--kb", "kb", "--pattern", &name[..12]]),
         tree
     );
-    // The node is a preference, and no filter.
-    assert_eq!(
-        place.inspect(&["--kb", "kb", "--node", "node0", "--pattern", name]),
-        tree
-    );
+    // The node is a preference, and no filter; standard error says where another one has it.
+    for typed in [name, &name[..12]] {
+        let told = format!("node0 has no pattern {typed}: this is that of node2\n");
+        for (node, said) in [("node0", told.as_str()), ("node2", "")] {
+            let arguments = ["--kb", "kb", "--node", node, "--pattern", typed];
+            let output = place.run("inspect", &arguments);
+            assert_eq!(String::from_utf8(output.stdout).unwrap(), tree);
+            assert_eq!(String::from_utf8(output.stderr).unwrap(), said, "{node}");
+        }
+    }
 
     let name = overview["nodes"][0]["top"][0]["name"].as_str().unwrap();
     insta::assert_snapshot!(

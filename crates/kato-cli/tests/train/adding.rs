@@ -97,7 +97,7 @@ fn what_has_no_end_or_is_there_already_is_refused_and_changes_nothing() {
     assert!(told.contains("minimum"), "{told}");
     let (code, told) = refusal(&place, "corpus.jsonl", &["--kb", "nothing", "--add"]);
     assert_eq!(code, Some(6), "{told}");
-    assert!(told.contains("nothing was trained"), "{told}");
+    assert!(told.contains("no training is in it"), "{told}");
     assert!(!place.path("nothing").exists());
     place.trained("a.jsonl", &["--kb", "shuffled", "--shuffle", "1"]);
     let (code, told) = refusal(

@@ -269,7 +269,7 @@ fn what_nobody_can_tell_apart_is_not_forgotten() {
     train(&folder.open("sample"), reading(0).with_skip_records(1), 1);
     assert_refused(&folder, "sample", 0, "passed over");
     folder.open("new");
-    assert_refused(&folder, "new", 0, "nothing was trained");
+    assert_refused(&folder, "new", 0, "no training is in it");
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn what_has_no_end_to_go_on_from_is_refused() {
     let part = checkpoint_of(corpus.strict().with_max_documents(3));
     let shuffled = checkpoint_of(corpus.strict().with_order(Order::shuffled(1)));
     let expected = [
-        (added(), &Value::Null, "nothing was trained"),
+        (added(), &Value::Null, "no training is in it"),
         (added(), &part, "not read to its end"),
         (added(), &shuffled, "is shuffled"),
         (
