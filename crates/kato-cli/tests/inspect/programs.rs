@@ -114,7 +114,7 @@ impl Workplace {
         )
     }
 
-    fn run(&self, name: &str, arguments: &[&str]) -> Output {
+    pub(crate) fn run(&self, name: &str, arguments: &[&str]) -> Output {
         self.command(name, arguments).output().unwrap()
     }
 
