@@ -36,7 +36,7 @@ fn a_run_is_found_by_name_id_beginning_of_the_id_and_place() {
     for wanted in ["two", "project/two", id.as_str(), &id.as_str()[..12]] {
         assert_eq!(runs.show(wanted).unwrap().manifest.id, id, "{wanted}");
     }
-    for wanted in ["project/two", "project/../project/./two"] {
+    for wanted in ["runs/project/two", "runs/../runs/./project/two"] {
         let place = place.path(wanted);
         assert_eq!(runs.show(place.to_str().unwrap()).unwrap().manifest.id, id);
     }
