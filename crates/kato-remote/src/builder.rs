@@ -429,7 +429,10 @@ impl RemoteBackendBuilder {
                     .client(self.settings.timeout)
                     .with_database_restarts(true);
                 let client = client.build().map_err(self.unusable())?;
-                let stock = self.stock(&runtime, &client, state, is_new);
+                if is_new {
+                    self.begin_stock()?;
+                }
+                let stock = self.stock(&runtime, &client, state);
                 let (stock, state) = stock.inspect_err(|_| {
                     if is_new {
                         file.remove_run();
@@ -455,6 +458,21 @@ impl RemoteBackendBuilder {
         })
     }
 
+    /// Begins what a new run teaches a stock server: removes what another left behind that has taught nothing.
+    fn begin_stock(&self) -> Result<(), RemoteError> {
+        let dir = taught_of(&self.state);
+        if EmbeddedStore::exists(&dir) {
+            if !Stock::is_left_over(&dir)? {
+                let reason = "what the run taught lies beside it: put the file back, or remove the directory .taught as well to begin anew";
+                return Err(refused("find", &self.state, reason));
+            }
+            // Begun, and ended before its first commit. If its process had sent something, the
+            // nodes know it, and are asked whether they are new before anything is sent.
+            std::fs::remove_dir_all(&dir).map_err(failed("clear", &dir))?;
+        }
+        Journal::create(&journal_of(&self.state))
+    }
+
     /// Opens what was taught to a stock server, and returns it with the state as it was committed
     /// with it.
     fn stock(
@@ -462,22 +480,9 @@ impl RemoteBackendBuilder {
         runtime: &Runtime,
         client: &KatoClient,
         state: State,
-        is_new: bool,
     ) -> Result<(Stock, State), RemoteError> {
         let dir = taught_of(&self.state);
         let journal = journal_of(&self.state);
-        if is_new {
-            if EmbeddedStore::exists(&dir) {
-                if !Stock::is_left_over(&dir)? {
-                    let reason = "what the run taught lies beside it: put the file back, or remove the directory .taught as well to begin anew";
-                    return Err(refused("find", &self.state, reason));
-                }
-                // Begun, and ended before its first commit. If its process had sent something, the
-                // nodes know it, and are asked whether they are new before anything is sent.
-                std::fs::remove_dir_all(&dir).map_err(failed("clear", &dir))?;
-            }
-            Journal::create(&journal)?;
-        }
         let journal = Journal::open(&journal)?;
         let settings = StockSettings {
             onto_taught: state.onto_taught,

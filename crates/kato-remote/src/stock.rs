@@ -235,17 +235,13 @@ impl Stock {
         Ok(store.checkpoint().is_null())
     }
 
-    /// Returns whether a node was found to know patterns before anything was sent.
+    /// Returns whether a node was found to know patterns before anything was sent, of a run that has nothing
+    /// committed: what another run taught and this one was to teach again may be there only once.
     pub(crate) fn was_refused(&self) -> bool {
         let is_refused = |level: &Level| level.is_refused.load(Ordering::Relaxed);
-        // What is sent is planned before.
-        self.levels.iter().any(is_refused) && self.has_sent_nothing()
-    }
-
-    /// Returns whether the run has taught nothing yet, and nothing is under way.
-    fn has_sent_nothing(&self) -> bool {
         let ledger = self.ledger();
-        (ledger.committed == 0 || self.is_reteaching()) && ledger.journal.is_empty()
+        // What is sent is planned before.
+        self.levels.iter().any(is_refused) && ledger.committed == 0 && ledger.journal.is_empty()
     }
 
     /// Ends the teaching: what is under way may be answered, and nothing more is sent.
@@ -281,10 +277,13 @@ impl Stock {
         self.begun
             .get_or_try_init(|| async {
                 let committed = documents_of(checkpoint)?;
-                self.ledger().committed = committed;
-                // What a process before this one sent makes the nodes know something, and is asked
-                // about below.
-                let is_new = self.has_sent_nothing();
+                let is_new = {
+                    let mut ledger = self.ledger();
+                    ledger.committed = committed;
+                    // What a process before this one sent makes the nodes know something, and is
+                    // asked about below.
+                    (committed == 0 || self.is_reteaching()) && ledger.journal.is_empty()
+                };
                 for (idx, level) in self.levels.iter().enumerate() {
                     if !is_new || self.settings.onto_taught {
                         // It is set already where this is tried again.
