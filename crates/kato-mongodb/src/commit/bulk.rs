@@ -16,6 +16,9 @@ use crate::guard::Guard;
 use crate::layout::BsonWriter;
 use crate::record::Lease;
 
+/// Keys that are looked up at once: some servers compare every document with every key.
+pub(super) const KEYS_AT_ONCE: usize = 100;
+
 /// The state that all bulks of a commit share.
 #[derive(Debug)]
 pub(crate) struct BulkContext {

@@ -6,16 +6,13 @@ use std::collections::HashMap;
 use kato_store::{Rescue, StoreError};
 use mongodb::bson::{Document, RawDocumentBuf, doc};
 
-use super::bulk::{Bulk, BulkContext, compute};
+use super::bulk::{Bulk, BulkContext, KEYS_AT_ONCE, compute};
 use super::document_change::Target;
 use crate::connection::{Counters, DUPLICATE_KEY, OperationError};
 use crate::error::Error;
 use crate::layout::BsonWriter;
 use crate::record::APPLIED;
 use crate::staging::{decode, encode};
-
-/// Keys that are looked up at once: some servers compare every document with every key.
-const KEYS_AT_ONCE: usize = 100;
 
 /// Bytes of one part of an entry, at most.
 const PART_BYTES: usize = 8 << 20;

@@ -9,7 +9,7 @@ use kato_store::StoreError;
 use mongodb::bson::doc;
 use mongodb::options::ReadConcern;
 
-use super::bulk::{Bulk, compute, no_pattern};
+use super::bulk::{Bulk, KEYS_AT_ONCE, compute, no_pattern};
 use super::document_change::DocumentChange;
 use super::merge::Merge;
 use super::settings::CommitSettings;
@@ -27,9 +27,6 @@ const SMALL: u64 = DOCUMENT_LIMIT / 16;
 
 /// Changes that are looked at together.
 const CHANGES: usize = 4096;
-
-/// Keys that are looked up at once: some servers compare every document with every key.
-const KEYS_AT_ONCE: usize = 100;
 
 /// Documents that are read whole at once: each may have 16 MiB.
 const DOCUMENTS_AT_ONCE: usize = 8;
