@@ -4,14 +4,12 @@
 //!
 //! In a table's directory `current` has the number of the list (8 bytes, little-endian) and
 //! XXH3-128 (16 bytes, little-endian) of the file `vN` that is the list. That is an archive of the
-//! crate `sfa`: sections; `TOC!`, their number (4 bytes), and place (8), length (8), length of the name
-//! (2) and name of each; `SFA!`, 1, 0, XXH3-128 of that table of contents, its place (8) and its
-//! length (8). Its section `tables` has the number of levels (1 byte), of runs in each (1), of files in
+//! crate `sfa`. Its section `tables` has the number of levels (1 byte), of runs in each (1), of files in
 //! each run (4), and of each file its number (8), 0, its XXH3-128 and 8 bytes more. The files are
 //! `tables/N`.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{Cursor, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_128;
@@ -24,9 +22,6 @@ pub(super) const CURRENT: &str = "current";
 
 /// Name of the directory with the files of a table.
 const FILES: &str = "tables";
-
-/// Bytes behind the table of contents of a list.
-const TRAILER_BYTES: usize = 4 + 1 + 1 + 16 + 8 + 8;
 
 /// The files of tables that are looked at, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +100,11 @@ fn fault_of_files(dir: &Path, list: &[u8], look: Look) -> Result<Option<Fault>, 
 
 /// Returns the numbers and checksums of the files in a list; `None` where it has another form.
 fn files_in(list: &[u8]) -> Option<Vec<(u64, u128)>> {
-    let mut rest = section(list, b"tables")?;
+    let archive = sfa::Reader::from_reader(&mut Cursor::new(list)).ok()?;
+    let section = archive.toc().section(b"tables")?;
+    let place = |number: u64| usize::try_from(number).ok();
+    let mut rest = list.get(place(section.pos())?..)?;
+    rest = rest.get(..place(section.len())?)?;
     let mut files = Vec::new();
     for _level in 0..u8::from_le_bytes(take(&mut rest)?) {
         for _run in 0..u8::from_le_bytes(take(&mut rest)?) {
@@ -121,38 +120,11 @@ fn files_in(list: &[u8]) -> Option<Vec<(u64, u128)>> {
     Some(files)
 }
 
-/// Returns a section of an archive.
-fn section<'a>(archive: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
-    let mut trailer = &archive[archive.len().checked_sub(TRAILER_BYTES)?..];
-    let (b"SFA!\x01\0", _checksum) = (&take(&mut trailer)?, take::<16>(&mut trailer)?) else {
-        return None;
-    };
-    let mut contents = archive.get(place(&mut trailer)?..)?;
-    let b"TOC!" = &take(&mut contents)? else {
-        return None;
-    };
-    for _ in 0..u32::from_le_bytes(take(&mut contents)?) {
-        let (at, length) = (place(&mut contents)?, place(&mut contents)?);
-        let name_length = u16::from_le_bytes(take(&mut contents)?).into();
-        let (found, rest) = contents.split_at_checked(name_length)?;
-        if found == name {
-            return archive.get(at..)?.get(..length);
-        }
-        contents = rest;
-    }
-    None
-}
-
 /// Takes the next bytes.
 fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     let (taken, rest) = bytes.split_first_chunk()?;
     *bytes = rest;
     Some(*taken)
-}
-
-/// Takes a place or a length.
-fn place(bytes: &mut &[u8]) -> Option<usize> {
-    usize::try_from(u64::from_le_bytes(take(bytes)?)).ok()
 }
 
 const fn gone(path: PathBuf) -> Fault {
