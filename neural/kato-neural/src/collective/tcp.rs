@@ -5,13 +5,16 @@ mod meeting;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{Collective, CollectiveError};
 use meeting::{cannot_listen, go_to_first, wait_for_all, wait_up_to};
 
 /// The most bytes that a replica takes at once: no message of a run is larger, a stranger's may say so.
 const MAX_MESSAGE: u64 = 1 << 34;
+
+/// How long one replica is waited for before it is looked whether all others are still there.
+const LOOK_AROUND: Duration = Duration::from_millis(200);
 
 /// Where and with whom a process trains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,7 +138,7 @@ impl Collective for TcpGroup {
             return Err(CollectiveError::Gone);
         }
         let all = if self.options.rank == 0 {
-            hear_and_tell(mine, &mut peers)
+            hear_and_tell(mine, &mut peers, self.options.exchange_timeout)
         } else {
             self.ask(mine, &mut peers[0])
         };
@@ -151,13 +154,12 @@ impl Collective for TcpGroup {
 impl TcpGroup {
     /// Tells whether a connection failed, or who was waited for too long.
     fn failed(&self, (with, action, source): Failed) -> CollectiveError {
-        match source.kind() {
-            // The first is what the system says of a limit on Linux, the other elsewhere.
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => CollectiveError::Silent {
+        match is_timeout(&source) {
+            true => CollectiveError::Silent {
                 rank: with,
                 waited: self.options.exchange_timeout,
             },
-            _ => connection(self.options.rank, action, source),
+            false => connection(self.options.rank, action, source),
         }
     }
 
@@ -179,12 +181,17 @@ impl TcpGroup {
 /// What went wrong, and with whom.
 type Failed = (usize, &'static str, io::Error);
 
-/// Takes what each one has, and tells each what the others have.
-fn hear_and_tell(mine: &[u8], peers: &mut [TcpStream]) -> Result<Vec<Vec<u8>>, Failed> {
+/// Takes what each one has, and tells each what the others have. Each is waited for up to a limit.
+fn hear_and_tell(
+    mine: &[u8],
+    peers: &mut [TcpStream],
+    limit: Duration,
+) -> Result<Vec<Vec<u8>>, Failed> {
     let mut all = vec![mine.to_vec()];
-    for (peer, rank) in peers.iter_mut().zip(1..) {
-        let said = receive(peer);
-        all.push(said.map_err(|source| (rank, "cannot hear another replica", source))?);
+    for idx in 0..peers.len() {
+        wait_for(peers, idx, limit)?;
+        let said = receive(&mut peers[idx]);
+        all.push(said.map_err(unheard(idx))?);
     }
     for (peer, rank) in peers.iter_mut().zip(1..) {
         // Without its own, which it has.
@@ -195,6 +202,55 @@ fn hear_and_tell(mine: &[u8], peers: &mut [TcpStream]) -> Result<Vec<Vec<u8>>, F
         }
     }
     Ok(all)
+}
+
+/// Waits until a replica has something to say, or one of all is gone: that one may be behind another which
+/// is silent for as long as it may.
+fn wait_for(peers: &[TcpStream], idx: usize, limit: Duration) -> Result<(), Failed> {
+    let begin = Instant::now();
+    let peer = &peers[idx];
+    loop {
+        let left = limit.saturating_sub(begin.elapsed());
+        wait_up_to(peer, left.min(LOOK_AROUND)).map_err(unheard(idx))?;
+        match peer.peek(&mut [0]) {
+            Err(source) if is_timeout(&source) && !left.is_zero() => {
+                for (other, peer) in peers.iter().enumerate() {
+                    check_there(peer).map_err(unheard(other))?;
+                }
+            }
+            // A signal came meanwhile.
+            Err(source) if source.kind() == io::ErrorKind::Interrupted => {}
+            seen => {
+                let waits = seen.and_then(|_| wait_up_to(peer, limit));
+                return waits.map_err(unheard(idx));
+            }
+        }
+    }
+}
+
+/// Fails if a connection was closed at the other end.
+fn check_there(peer: &TcpStream) -> io::Result<()> {
+    peer.set_nonblocking(true)?;
+    let seen = peer.peek(&mut [0]);
+    peer.set_nonblocking(false)?;
+    match seen {
+        Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+        Err(source) if source.kind() != io::ErrorKind::WouldBlock => Err(source),
+        _ => Ok(()),
+    }
+}
+
+/// Tells whether a read ended because of a limit: the first is what the system says of one on Linux, the
+/// other elsewhere.
+fn is_timeout(source: &io::Error) -> bool {
+    matches!(
+        source.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+    )
+}
+
+fn unheard(idx: usize) -> impl FnOnce(io::Error) -> Failed {
+    move |source| (idx + 1, "cannot hear another replica", source)
 }
 
 fn connection(rank: usize, action: &'static str, source: io::Error) -> CollectiveError {

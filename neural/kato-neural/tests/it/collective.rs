@@ -39,6 +39,28 @@ fn a_replica_that_is_gone_is_told_to_the_others() {
 }
 
 #[test]
+fn one_that_is_gone_is_told_while_another_is_silent() {
+    let address = free_address();
+    let group = |rank| {
+        let options = TcpOptions::new(address, rank, 3, 9);
+        TcpGroup::join(options.with_exchange_timeout(Duration::from_secs(60))).unwrap()
+    };
+    let (first, silent, gone) = thread::scope(|scope| {
+        let others = [1, 2].map(|rank| scope.spawn(move || group(rank)));
+        let first = group(0);
+        let [silent, gone] = others.map(|joining| joining.join().unwrap());
+        (first, silent, gone)
+    });
+    drop(gone);
+    let error = first.gather(b"mine").unwrap_err();
+    assert!(
+        matches!(error, CollectiveError::Connection { .. }),
+        "{error}"
+    );
+    drop(silent);
+}
+
+#[test]
 fn replicas_that_do_not_fit_together_are_refused() {
     let errors = together(ThreadGroup::split(2), |collective| {
         let seed = 1 + collective.rank() as u64;
