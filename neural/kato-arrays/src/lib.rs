@@ -6,4 +6,4 @@ mod whole;
 
 pub use npy::{parse_array, parse_floats, write_array};
 pub use number::ArrayNumber;
-pub use whole::write_whole;
+pub use whole::{temporary, write_whole};

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use tempfile::{Builder, NamedTempFile};
+use tempfile::Builder;
 
 /// Writes a file under another name, onto the disk, and then to its place: readers see the old one
 /// or all of the new one. A link to a file stays one, and the file is replaced. What is there and no file,
@@ -32,7 +32,8 @@ pub fn write_whole(
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
-    let mut file = temporary(folder.unwrap_or(Path::new(".")))?;
+    // In the folder of its place, which renaming needs.
+    let mut file = temporary(0o666).tempfile_in(folder.unwrap_or(Path::new(".")))?;
     let mut buffer = BufWriter::with_capacity(1 << 20, file.as_file_mut());
     write(&mut buffer)?;
     buffer.flush()?;
@@ -43,13 +44,20 @@ pub fn write_whole(
     Ok(())
 }
 
-/// Creates a temporary file in the folder of its later place, with the rights of any new file.
-fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
+/// Returns the builder of temporary files or folders that get a place of their own in the end: with these
+/// rights, less what the umask removes. By default they are the owner's alone.
+#[must_use]
+pub fn temporary(rights: u32) -> Builder<'static, 'static> {
+    #[cfg_attr(
+        not(unix),
+        expect(unused_mut, reason = "other systems have no such rights")
+    )]
     let mut builder = Builder::new();
-    // Temporary files are the owner's alone by default.
     #[cfg(unix)]
-    builder.permissions(PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder)
+    builder.permissions(PermissionsExt::from_mode(rights));
+    #[cfg(not(unix))]
+    let _ = rights;
+    builder
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -13,6 +13,8 @@ mod processes;
 mod settings;
 mod watch;
 
+pub use kato_arrays::temporary;
+
 pub use kato_probe::process::{peak_bytes, processor_seconds, processor_seconds_of_ended};
 
 pub use batch_size::{BatchFound, BatchTrialError, find_batch};

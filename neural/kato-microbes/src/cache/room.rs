@@ -3,11 +3,10 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
-#[cfg(unix)]
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use tempfile::{Builder, NamedTempFile};
+use kato_neural::run::temporary;
+use tempfile::NamedTempFile;
 
 /// What files of entries end in.
 pub(super) const EXTENSION: &str = "kato-cache";
@@ -17,12 +16,8 @@ const UNFINISHED: &str = "kato-cache-part";
 /// Creates a file for an entry under a name that is not the entry's yet.
 pub(super) fn unfinished(folder: &Path) -> io::Result<NamedTempFile> {
     let suffix = format!(".{UNFINISHED}");
-    let mut builder = Builder::new();
-    // Temporary files are the owner's alone by default. This one becomes an entry, with the rights of any
-    // new file.
-    #[cfg(unix)]
-    builder.permissions(PermissionsExt::from_mode(0o666));
-    let file = builder.suffix(&suffix).tempfile_in(folder)?;
+    // It becomes an entry, with the rights of any new file.
+    let file = temporary(0o666).suffix(&suffix).tempfile_in(folder)?;
     // Held until the end, so that nobody takes it for left behind. Where files cannot be locked, nothing is taken for
     // left behind either.
     drop(file.as_file().try_lock());

@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-#[cfg(unix)]
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use burn::module::Module;
+use kato_arrays::temporary;
 
 use super::manifest::{Body, FileEntry};
 use super::{CheckpointPath, SCHEMA_VERSION, TrainerSnapshot, checkpoints};
@@ -164,20 +163,6 @@ fn serialize(path: &Path, tensors: &[NamedTensor]) -> std::io::Result<()> {
         .filter(|folder| !folder.as_os_str().is_empty());
     let any = temporary(0o666).tempfile_in(folder.unwrap_or(Path::new(".")))?;
     std::fs::set_permissions(path, any.as_file().metadata()?.permissions())
-}
-
-/// Returns the builder of temporary files or folders with these rights, less what the umask removes.
-fn temporary(rights: u32) -> tempfile::Builder<'static, 'static> {
-    #[cfg_attr(
-        not(unix),
-        expect(unused_mut, reason = "other systems have no such rights")
-    )]
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    builder.permissions(PermissionsExt::from_mode(rights));
-    #[cfg(not(unix))]
-    let _ = rights;
-    builder
 }
 
 /// Returns the size and hash of what can be read back.
