@@ -1,16 +1,20 @@
 //! The loading of a node from its store.
 
+mod ahead;
+
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::thread;
 
-use kato_model::{AttributeLimits, Attributes, EmotiveMap, PatternName};
-use kato_prediction::frozen::FrozenIndex;
+use kato_model::{AttributeLimits, Attributes, EmotiveMap, PatternName, Symbol};
+use kato_prediction::frozen::{Found, FrozenIndex};
 use kato_prediction::{IndexError, PatternIndex, SymbolId};
 use kato_store::contract::Totals;
-use kato_store::visit::{ContentDigest, SourceSymbols, SymbolRef, VisitedPattern};
-use kato_store::{PatternStore, PatternVisitor};
+use kato_store::visit::{ContentDigest, VisitedPattern};
+use kato_store::{PatternStore, PatternVisitor, StoreError};
 
+use self::ahead::{Adder, Ahead, Message, Piece};
 use crate::EngineError;
 use crate::node::{NodeMemory, Windows};
 use crate::vectors::VectorIndex;
@@ -25,8 +29,8 @@ pub(crate) struct Loaded {
 /// Patterns between two looks at the memory that they take.
 const LOOK_EVERY: usize = 1 << 14;
 
-/// Bytes that a symbol of a source takes while it is read: a name, and what tells its id.
-const SOURCE_SYMBOL: usize = PatternName::BYTES + size_of::<Option<SymbolId>>();
+/// Bytes that a symbol of a source takes while it is read: a name, whether it was met, and what tells its id.
+const SOURCE_SYMBOL: usize = PatternName::BYTES + size_of::<bool>() + size_of::<Option<SymbolId>>();
 
 /// Bytes of the look-up by name for each pattern that it has room for, at most.
 const NAME_BYTES: usize = 12;
@@ -70,10 +74,9 @@ pub(crate) fn load(
     node_idx: usize,
     limit: &mut LoadLimit,
 ) -> Result<Loaded, EngineError> {
-    let mut loader = Loader::new(PatternIndex::new(), store.attribute_limits(), limit);
-    store
-        .visit(node_idx, &mut loader)
-        .map_err(EngineError::store("load a node"))?;
+    let loader = Loader::new(PatternIndex::new(), store.attribute_limits(), limit);
+    let visit = |visitor: &mut dyn PatternVisitor| store.visit(node_idx, visitor).map(|()| true);
+    let (loader, _) = loader.read(visit)?;
     loader.finish(store, node_idx, None)
 }
 
@@ -88,10 +91,9 @@ pub(crate) fn load_over(
     limit: &mut LoadLimit,
 ) -> Result<Option<Loaded>, EngineError> {
     let index = PatternIndex::over(frozen).with_threads(n_threads);
-    let mut loader = Loader::new(index, store.attribute_limits(), limit);
-    let is_covered = store
-        .visit_beyond(node_idx, covered, &mut loader)
-        .map_err(EngineError::store("load a node"))?;
+    let loader = Loader::new(index, store.attribute_limits(), limit);
+    let visit = |visitor: &mut dyn PatternVisitor| store.visit_beyond(node_idx, covered, visitor);
+    let (loader, is_covered) = loader.read(visit)?;
     // Where it is new depends on what the index holds.
     if !is_covered || loader.index.is_damaged() {
         return Ok(None);
@@ -113,12 +115,14 @@ fn load_vectors(store: &dyn PatternStore, node_idx: usize) -> Result<VectorIndex
     Ok(vectors)
 }
 
-/// A visitor of a store that collects a node's patterns.
+/// What is read of a node's patterns.
 struct Loader<'a> {
     index: PatternIndex,
     limit: &'a mut LoadLimit,
     /// Patterns until the memory is looked at.
     until_look: usize,
+    /// Symbols of the source.
+    n_symbols: usize,
     windows: Windows,
     learns: u64,
     learned_symbols: u64,
@@ -138,6 +142,7 @@ impl<'a> Loader<'a> {
             index,
             limit,
             until_look: LOOK_EVERY,
+            n_symbols: 0,
             passed: None,
             windows: Windows::default(),
             learns: 0,
@@ -147,6 +152,26 @@ impl<'a> Loader<'a> {
             symbols: Vec::new(),
             error: None,
         }
+    }
+
+    /// Takes in what a visit of the store shows, on a thread of its own where that is much. Returns also
+    /// what the visit returned; `true` where it was broken off.
+    fn read(
+        self,
+        visit: impl FnOnce(&mut dyn PatternVisitor) -> Result<bool, StoreError>,
+    ) -> Result<(Self, bool), EngineError> {
+        thread::scope(|scope| {
+            let below = self.index.base().cloned();
+            let mut ahead = Ahead::new(scope, below, self);
+            let visited = visit(&mut ahead);
+            let loader = ahead.finish();
+            // What was read ahead of where it was broken off does not matter.
+            if loader.passed.is_some() || loader.error.is_some() {
+                return Ok((loader, true));
+            }
+            let visited = visited.map_err(EngineError::store("load a node"))?;
+            Ok((loader, visited))
+        })
     }
 
     /// Returns what was read, with the vectors. `totals` are those of the node, where not all of its
@@ -159,6 +184,7 @@ impl<'a> Loader<'a> {
     ) -> Result<Loaded, EngineError> {
         // A visitor can only break off; the reason is in the loader, and the visit ends without error.
         if self.passed.is_none() {
+            self.index.seal();
             self.passed = self.limit.passed_by(&self.index, 0);
         }
         if let Some(limit) = self.passed {
@@ -174,7 +200,6 @@ impl<'a> Loader<'a> {
                 source,
             });
         }
-        self.index.seal();
         self.limit.taken = self.limit.taken.saturating_add(loaded_bytes(&self.index));
         let vectors = load_vectors(store, node_idx)?;
         let positions = self.windows.values().flat_map(|window| window.entries());
@@ -198,18 +223,18 @@ impl<'a> Loader<'a> {
     }
 
     /// Looks now and then whether there is still memory; returns whether there is.
-    fn has_memory(&mut self, source: &SourceSymbols<'_>) -> bool {
+    fn has_memory(&mut self) -> bool {
         self.until_look -= 1;
         if self.until_look == 0 {
             self.until_look = LOOK_EVERY;
-            self.look(source.len());
+            self.look();
         }
         self.passed.is_none()
     }
 
-    /// Looks at the memory that everything takes, beside the symbols of a source.
-    fn look(&mut self, n_symbols: usize) {
-        let beside = n_symbols.saturating_mul(SOURCE_SYMBOL);
+    /// Looks at the memory that everything takes, beside the symbols of the source.
+    fn look(&mut self) {
+        let beside = self.n_symbols.saturating_mul(SOURCE_SYMBOL);
         self.passed = self.limit.passed_by(&self.index, beside);
     }
 
@@ -226,27 +251,61 @@ impl<'a> Loader<'a> {
         }
     }
 
+    /// Begins a source; returns whether there is memory for it.
+    fn begin_source(&mut self, n_symbols: usize, n_patterns: u64) -> bool {
+        self.n_symbols = n_symbols;
+        self.look();
+        if self.passed.is_some() {
+            return false;
+        }
+        self.reserve(n_patterns, n_symbols);
+        self.ids.clear();
+        self.ids.resize(n_symbols, None);
+        true
+    }
+
+    /// Adds patterns of a source; returns whether it takes more.
+    fn add_piece(&mut self, piece: &Piece) -> bool {
+        let mut met = piece.met.iter();
+        for (pattern, found) in piece.patterns() {
+            let added = self.add_pattern(&pattern, found, &mut met);
+            if let Err(error) = added {
+                self.error = Some((pattern.name, error));
+                return false;
+            }
+            if !self.has_memory() {
+                return false;
+            }
+        }
+        true
+    }
+
     /// Adds one pattern of a source.
-    fn add_pattern(
+    fn add_pattern<'m>(
         &mut self,
-        source: &SourceSymbols<'_>,
         pattern: &VisitedPattern<'_>,
+        found: Option<Found>,
+        met: &mut impl Iterator<Item = &'m (u32, Option<Symbol>)>,
     ) -> Result<(), IndexError> {
         self.symbols.clear();
         for &number in pattern.symbols {
             // Each symbol of a source is hashed once, however many patterns hold it.
             let id = match self.ids.get(number as usize).copied().flatten() {
                 Some(id) => id,
-                None => self.intern(source, number)?,
+                None => self.intern(number, met.next())?,
             };
             self.symbols.push(id);
         }
-        self.index.insert(
-            pattern.name,
-            &self.symbols,
-            pattern.event_lengths(),
-            pattern.frequency,
-        )?;
+        let (name, lengths) = (pattern.name, pattern.event_lengths());
+        match found {
+            Some(found) => {
+                let (index, symbols) = (&mut self.index, &self.symbols);
+                index.insert_found(name, found, symbols, lengths, pattern.frequency)?
+            }
+            None => self
+                .index
+                .insert(name, &self.symbols, lengths, pattern.frequency)?,
+        };
         let (frequency, length) = (pattern.frequency, pattern.symbols.len() as u64);
         // Saturating, as imported frequencies may be as large as a number can be.
         self.learns = self.learns.saturating_add(frequency);
@@ -260,10 +319,15 @@ impl<'a> Loader<'a> {
     }
 
     /// Returns the id of a source's symbol in the index, and remembers it for the source.
-    fn intern(&mut self, source: &SourceSymbols<'_>, number: u32) -> Result<SymbolId, IndexError> {
-        let id = match source.get(number) {
-            Some(SymbolRef::Text(text)) => self.index.intern(text)?,
-            Some(SymbolRef::Name(name)) => self.index.intern_name(&name)?,
+    fn intern(
+        &mut self,
+        number: u32,
+        met: Option<&(u32, Option<Symbol>)>,
+    ) -> Result<SymbolId, IndexError> {
+        let met = met.filter(|(met, _)| *met == number);
+        let id = match met.and_then(|(_, symbol)| symbol.as_ref()) {
+            Some(Symbol::Text(text)) => self.index.intern(text)?,
+            Some(Symbol::Name(name)) => self.index.intern_name(name)?,
             // A store that breaks its contract: the pattern has a symbol that the source lacks.
             None => return Err(IndexError::Malformed { symbols: 0 }),
         };
@@ -286,37 +350,23 @@ impl<'a> Loader<'a> {
     }
 }
 
-impl PatternVisitor for Loader<'_> {
-    fn deleted(&mut self, name: PatternName) -> bool {
-        // An index on the disk is of no node that has emotives.
-        self.index.purge(&name, &EmotiveMap::new());
-        true
-    }
-
-    fn source(&mut self, symbols: &SourceSymbols<'_>, n_patterns: u64) -> ControlFlow<()> {
-        self.look(symbols.len());
-        if self.passed.is_some() {
-            return ControlFlow::Break(());
-        }
-        self.reserve(n_patterns, symbols.len());
-        // Every source numbers its symbols on its own.
-        self.ids.clear();
-        self.ids.resize(symbols.len(), None);
-        ControlFlow::Continue(())
-    }
-
-    fn pattern(
-        &mut self,
-        symbols: &SourceSymbols<'_>,
-        pattern: &VisitedPattern<'_>,
-    ) -> ControlFlow<()> {
-        match self.add_pattern(symbols, pattern) {
-            Ok(()) if self.has_memory(symbols) => ControlFlow::Continue(()),
-            Ok(()) => ControlFlow::Break(()),
-            Err(error) => {
-                self.error = Some((pattern.name, error));
-                ControlFlow::Break(())
+impl Adder for Loader<'_> {
+    fn add(&mut self, message: Message) -> ControlFlow<()> {
+        let takes_more = match message {
+            Message::Deleted(name) => {
+                // An index on the disk is of no node that has emotives.
+                self.index.purge(&name, &EmotiveMap::new());
+                true
             }
+            Message::Source {
+                n_symbols,
+                n_patterns,
+            } => self.begin_source(n_symbols, n_patterns),
+            Message::Patterns(piece) => self.add_piece(&piece),
+        };
+        match takes_more {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
         }
     }
 }

@@ -20,6 +20,7 @@ mod directory;
 mod index;
 mod layout;
 mod lists;
+mod look_up;
 mod numbers;
 mod packed;
 mod signature;
@@ -37,6 +38,7 @@ pub use layout::{ClassKey, ClassLayout, Column, LARGE_FREQUENCY, LayoutError, No
 #[cfg(feature = "disk")]
 pub(crate) use layout::{id_of, number_of};
 pub(crate) use lists::{ListCursor, RankList, Window};
+pub use look_up::{Found, LookUp};
 pub use numbers::BLOCK_NUMBERS;
 #[cfg(feature = "disk")]
 pub(crate) use numbers::NumberPacker;

@@ -23,7 +23,7 @@ use self::page_set::{Move, OPEN_PATTERNS, PageSet};
 pub(crate) use self::page_set::{Pages, Place, Spot};
 use self::threads::{ThreadShare, Threads};
 use crate::collections::{HashMap, HashSet};
-use crate::frozen::FrozenIndex;
+use crate::frozen::{Found, FrozenIndex};
 use crate::page::PAGE_PATTERNS;
 use crate::page_class::PageClass;
 use crate::predict::text_bytes;
@@ -256,7 +256,7 @@ impl PatternIndex {
             .iter()
             .any(|event| event.len() != 1)
             .then(|| events.iter().map(|event| event.len() as u32).collect());
-        self.add(name, symbols, lengths.as_deref(), 1, limit)
+        self.add((name, None), symbols, lengths.as_deref(), 1, limit)
     }
 
     /// Returns the id of a symbol for [`insert`](Self::insert), interning it if it is new.
@@ -306,13 +306,60 @@ impl PatternIndex {
         event_lengths: Option<&[u32]>,
         frequency: u64,
     ) -> Result<bool, IndexError> {
+        let name = (name, None);
         self.add(name, symbols, event_lengths, frequency, PAGE_PATTERNS)
     }
 
-    /// Inserts as [`insert`](Self::insert), sealing open pages at `limit` patterns.
-    fn add(
+    /// Inserts as [`insert`](Self::insert), a pattern whose name was looked up before in the index that this
+    /// one [lies above](Self::over): another thread can do so meanwhile.
+    ///
+    /// The caller vouches that it was that index.
+    ///
+    /// ```
+    /// # #[cfg(feature = "disk")]
+    /// # {
+    /// use std::sync::Arc;
+    ///
+    /// use kato_model::PatternName;
+    /// use kato_prediction::PatternIndex;
+    /// use kato_prediction::disk::{self, BuildOptions};
+    /// use kato_prediction::frozen::LookUp;
+    /// use kato_store::EmbeddedStore;
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let kb = dir.path().join("kb");
+    /// # let store = EmbeddedStore::create(&kb, &["node0"], serde_json::Value::Null)?;
+    /// disk::build(&store, &BuildOptions::default())?;
+    /// let below = disk::open(&store)?.and_then(|index| index.nodes().next()?).expect("it was just built");
+    /// let mut look_up = LookUp::new(Arc::clone(&below));
+    /// let mut index = PatternIndex::over(below);
+    /// let symbols = [index.intern("a")?, index.intern("b")?];
+    /// let name = PatternName::of_events(&[["a"], ["b"]]);
+    /// assert!(index.insert_found(name, look_up.find(&name), &symbols, None, 1)?);
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`insert`](Self::insert).
+    pub fn insert_found(
         &mut self,
         name: PatternName,
+        found: Found,
+        symbols: &[SymbolId],
+        event_lengths: Option<&[u32]>,
+        frequency: u64,
+    ) -> Result<bool, IndexError> {
+        let name = (name, Some(found));
+        self.add(name, symbols, event_lengths, frequency, PAGE_PATTERNS)
+    }
+
+    /// Inserts as [`insert`](Self::insert), sealing open pages at `limit` patterns. What is found of the name
+    /// in the index below is looked up where nobody has.
+    fn add(
+        &mut self,
+        (name, found): (PatternName, Option<Found>),
         symbols: &[SymbolId],
         event_lengths: Option<&[u32]>,
         frequency: u64,
@@ -334,7 +381,7 @@ impl PatternIndex {
         let is_new = if let Some(place) = self.place(key, &name) {
             self.page_set.add_frequency(place, frequency);
             self.hidden.revive(&name, None)
-        } else if let Some((base, rank)) = self.rank_near(&name) {
+        } else if let Some((base, rank)) = self.rank_near(&name, found) {
             let learns = base.learns.entry(rank).or_default();
             *learns = learns.saturating_add(frequency);
             self.hidden.revive(&name, Some(rank))
@@ -646,11 +693,15 @@ impl PatternIndex {
         self.by_name.find(key, name, self.page_set.pages())
     }
 
-    /// Looks up a pattern of the index below, near the one before.
-    fn rank_near(&mut self, name: &PatternName) -> Option<(&mut Base, u32)> {
+    /// Returns where a pattern of the index below lies, and looks near the one before for it where nobody
+    /// has found it yet.
+    fn rank_near(&mut self, name: &PatternName, found: Option<Found>) -> Option<(&mut Base, u32)> {
         let base = self.base.as_mut()?;
-        let rank = base.frozen.rank_near(name, &mut base.near)?;
-        Some((base, rank))
+        let rank = match found {
+            Some(found) => found.rank(),
+            None => base.frozen.rank_near(name, &mut base.near),
+        };
+        Some((base, rank?))
     }
 
     /// Adds to the counts of a pattern's symbols; `is_new` if the pattern was not known before.

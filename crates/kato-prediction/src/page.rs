@@ -41,6 +41,8 @@ pub(crate) struct Page {
     finalized: Vec<u64>,
     /// `None` while the page is open.
     postings: Option<Postings>,
+    /// Whether it is sealed, and its postings are still to be made.
+    is_due: bool,
 }
 
 impl Page {
@@ -55,6 +57,7 @@ impl Page {
             event_lengths: HashMap::default(),
             finalized: Vec::new(),
             postings: None,
+            is_due: false,
         }
     }
 
@@ -207,9 +210,25 @@ impl Page {
         self.names.is_sorted()
     }
 
-    /// Seals an open page whose patterns lie in name order: none of them moves.
+    /// Seals an open page whose patterns lie in name order: none of them moves. Its postings are
+    /// [due](Self::is_due).
     pub(crate) fn seal(&mut self) {
         debug_assert!(self.is_in_name_order());
+        self.is_due = true;
+        // A sealed page stays as large as it is.
+        self.names.shrink_to_fit();
+        self.frequencies.shrink_to_fit();
+        self.symbols.shrink_to_fit();
+        self.ends.shrink_to_fit();
+    }
+
+    /// Returns whether the page is sealed and lacks its postings.
+    pub(crate) const fn is_due(&self) -> bool {
+        self.is_due
+    }
+
+    /// Makes the postings of a sealed page that lacks them.
+    pub(crate) fn make_postings(&mut self) {
         let mut postings = PostingsBuilder::with_capacity(self.n_symbols());
         let mut symbols = Vec::new();
         // As many places as patterns, of which there are no more than 16 bits count.
@@ -218,11 +237,7 @@ impl Page {
             postings.push(place, &symbols);
         }
         self.postings = Some(postings.build());
-        // A sealed page stays as large as it is.
-        self.names.shrink_to_fit();
-        self.frequencies.shrink_to_fit();
-        self.symbols.shrink_to_fit();
-        self.ends.shrink_to_fit();
+        self.is_due = false;
     }
 
     /// Merges several pages of a class into one sealed page.

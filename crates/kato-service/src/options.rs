@@ -102,7 +102,7 @@ pub struct ServiceOptions {
     /// 500,000.
     pub index_after_patterns: u64,
     /// New patterns of a node at which its next index is written, in percent of those in its index;
-    /// the greater number of the two counts. Default 25.
+    /// the greater number of the two counts. Default 10.
     pub index_after_percent: u32,
     /// Bytes of memory that writing an index takes for sorting; beside them it takes 4 bytes for each
     /// pattern of the node. One is written at a time. Default 256 MiB.
@@ -152,7 +152,7 @@ impl Default for ServiceOptions {
             max_knowledge_memory: usize::MAX,
             indexes: true,
             index_after_patterns: 500_000,
-            index_after_percent: 25,
+            index_after_percent: 10,
             index_sort_memory: 256 << 20,
             max_head_memory: 1 << 30,
             max_runs: 100_000,

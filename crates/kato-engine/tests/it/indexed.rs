@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kato_engine::node::Lesson;
-use kato_engine::{Engine, EngineOptions, SessionConfig};
+use kato_engine::{Engine, EngineError, EngineOptions, SessionConfig};
 use kato_model::Event;
 use kato_prediction::disk::{BuildOptions, StoreIndex};
 use kato_store::{EmbeddedStore, PatternStore};
@@ -102,6 +102,63 @@ fn an_engine_answers_over_an_index_as_without() {
         let opened = opened.unwrap();
         assert!(answers(&opened) == expected, "over indexes: {is_indexed}");
         assert_eq!(n_indexed(&opened) == indexed, is_indexed);
+    }
+}
+
+/// Lessons of more patterns than one thread reads, of symbols of their own and of names of patterns.
+fn many(node_idx: usize, rounds: std::ops::Range<u64>) -> Vec<Lesson> {
+    let rounds = rounds.map(|round| {
+        let mut lesson = lesson(round % 40);
+        if node_idx > 0 {
+            let below = many(0, round..round + 1)[0].pattern_name().unwrap();
+            lesson
+                .events
+                .push(Event::new([below.prefixed().to_string()]));
+        }
+        let own = [
+            "x".to_owned(),
+            format!("n{}", round / 3),
+            format!("m{}", round % 3),
+        ];
+        lesson.events.push(Event::new(own));
+        lesson
+    });
+    rounds.collect()
+}
+
+#[test]
+fn what_one_thread_reads_and_another_adds_is_what_was_taught() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, engine) = create(dir.path());
+    let teach = |rounds: std::ops::Range<u64>| {
+        for (node_idx, node) in engine.nodes().enumerate() {
+            node.teach_all(&many(node_idx, rounds.clone())).unwrap();
+        }
+        engine.commit().unwrap();
+    };
+    teach(0..1_000);
+    let index = build(&store);
+    // Two sources beside the index, and half of the first is in it.
+    teach(500..6_000);
+    teach(5_900..7_000);
+    let expected = answers(&engine);
+    drop((engine, store));
+    for is_indexed in [false, true] {
+        let open = |options| {
+            let store = Arc::new(EmbeddedStore::open_read_only(dir.path()).unwrap());
+            let indexes = index.nodes().filter(|_| is_indexed).collect::<Vec<_>>();
+            Engine::open_indexed(store, indexes, index.covered(), options)
+        };
+        let opened = open(EngineOptions::default()).unwrap();
+        assert!(answers(&opened) == expected, "over indexes: {is_indexed}");
+        // Passed while more is read.
+        let mut options = EngineOptions::default();
+        options.max_load_bytes = Some(250_000);
+        let refused = open(options).unwrap_err();
+        assert!(
+            matches!(refused, EngineError::LoadMemoryFull { .. }),
+            "{refused}"
+        );
     }
 }
 

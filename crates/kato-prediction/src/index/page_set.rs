@@ -7,6 +7,9 @@
 )]
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use kato_model::PatternName;
 
@@ -22,6 +25,12 @@ const OPEN_SYMBOLS: usize = 1 << 20;
 
 /// Number of sealed pages of a class, large ones not counted, at which they are merged.
 const FAN_IN: usize = 16;
+
+/// Pages that lack postings at most: those of many are made together, on several threads.
+const DUE: usize = 8;
+
+/// Patterns whose postings are worth a thread.
+const PATTERNS_OF_A_THREAD: usize = 1 << 13;
 
 /// Most pages, as they are numbered with 16 bits.
 const PAGES: usize = 1 << 16;
@@ -94,6 +103,8 @@ pub(super) struct PageSet {
     /// Numbers of empty pages.
     free: Vec<u16>,
     classes: BTreeMap<PageClass, ClassPages>,
+    /// Number of sealed pages that lack postings.
+    n_due: usize,
 }
 
 /// The numbers of the pages of one class.
@@ -166,13 +177,42 @@ impl PageSet {
         if open.len() < limit && open.n_symbols() < OPEN_SYMBOLS {
             return Vec::new();
         }
-        self.seal(class)
+        let moves = self.seal(class);
+        // Where pages get that large, there is no prediction before all are sealed.
+        if limit < PAGE_PATTERNS || self.n_due >= DUE {
+            self.make_postings();
+        }
+        moves
     }
 
     /// Seals the open page of every class.
     pub(super) fn seal_all(&mut self) -> Vec<Move> {
         let classes: Vec<PageClass> = self.classes.keys().cloned().collect();
-        classes.iter().flat_map(|class| self.seal(class)).collect()
+        let moves = classes.iter().flat_map(|class| self.seal(class)).collect();
+        self.make_postings();
+        moves
+    }
+
+    /// Makes the postings of the sealed pages that lack them.
+    fn make_postings(&mut self) {
+        if std::mem::take(&mut self.n_due) == 0 {
+            return;
+        }
+        let pages = self.pages.0.iter_mut();
+        let due: Vec<&mut Page> = pages.filter(|page| page.is_due()).collect();
+        let n_patterns: usize = due.iter().map(|page| page.len()).sum();
+        let n_threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let n_threads = n_threads.min(n_patterns / PATTERNS_OF_A_THREAD);
+        let n_threads = n_threads.min(due.len());
+        let due = Mutex::new(due.into_iter());
+        let next = || due.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let make = || std::iter::from_fn(next).for_each(Page::make_postings);
+        thread::scope(|scope| {
+            for _ in 1..n_threads {
+                scope.spawn(make);
+            }
+            make();
+        });
     }
 
     /// Returns the bytes of memory that the pages take.
@@ -263,6 +303,7 @@ impl PageSet {
         // Stores hand over patterns in name order: what is loaded stays where it is.
         if page.is_in_name_order() {
             page.seal();
+            self.n_due += 1;
             let next = self.place_page(Page::open(class.clone()));
             return (open, next, Vec::new());
         }
@@ -296,5 +337,50 @@ impl PageSet {
             .collect();
         self.free.extend(numbers);
         (to, moves)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn postings_that_are_made_together_are_those_that_are_made_one_by_one() {
+        let mut pages = PageSet::default();
+        let mut classes = BTreeSet::new();
+        for length in 1..=12 {
+            // In name order, so that pages are sealed as they are.
+            for number in 0..2_000_u32 {
+                let mut bytes = [0; PatternName::BYTES];
+                bytes[..4].copy_from_slice(&number.to_be_bytes());
+                let symbols: Vec<_> = (0..length).map(|at| SymbolId(number % (7 + at))).collect();
+                let class = PageClass::new(&symbols, None);
+                let name = PatternName::from_bytes(bytes);
+                pages.push(&class, name, &symbols, None, 1).unwrap();
+                classes.insert(class);
+            }
+        }
+        for class in &classes {
+            assert!(pages.seal_if_full(class, PAGE_PATTERNS).is_empty());
+            assert!(pages.seal(class).is_empty());
+        }
+        // None of them is asked before all are sealed.
+        let due = |pages: &PageSet| {
+            pages
+                .pages()
+                .iter()
+                .filter(|(_, page)| page.is_due())
+                .count()
+        };
+        assert_eq!((due(&pages), pages.n_due), (classes.len(), classes.len()));
+        assert!(pages.seal_all().is_empty());
+        assert_eq!((due(&pages), pages.n_due), (0, 0));
+        for (_, page) in pages.pages().iter() {
+            let (alone, _) = Page::merge(std::slice::from_ref(page), page.class().clone());
+            assert!(page.postings().is_some());
+            assert_eq!(format!("{page:?}"), format!("{alone:?}"));
+        }
     }
 }

@@ -219,7 +219,8 @@ fn answers_stay_the_same_while_a_node_learns_is_indexed_and_opened_again() {
         twins.check();
     }
     assert!((3..7).contains(&n_written), "{n_written}");
-    assert_eq!(twins.indexes().len(), 1);
+    // The last one adds to another, and those before are gone.
+    assert_eq!(twins.indexes().len(), 2);
 }
 
 #[test]
@@ -261,15 +262,15 @@ fn an_index_is_written_after_so_many_new_patterns_and_a_share_of_those_before() 
         n_written(twins) > 0
     };
     assert!(!is_due(&mut twins, 20));
-    assert!(is_due(&mut twins, 900));
+    assert!(is_due(&mut twins, 2_000));
     let n_patterns = |twins: &Twins| {
         let store = EmbeddedStore::open_read_only(twins.kb()).unwrap();
         store.count_patterns(0).unwrap()
     };
-    // A quarter of some hundred patterns is more than a hundred.
-    assert!(n_patterns(&twins) > 450);
+    // A tenth of more than a thousand patterns is more than a hundred.
+    assert!(n_patterns(&twins) > 1_060);
     assert!(!is_due(&mut twins, 105));
-    assert!(is_due(&mut twins, 300));
+    assert!(is_due(&mut twins, 150));
     // Nothing new, nothing to do.
     assert_eq!(n_written(&twins), 0);
     let figures = twins.service.figures();

@@ -1,0 +1,42 @@
+//! Looking up names that come in order.
+
+use std::sync::Arc;
+
+use kato_model::PatternName;
+
+use super::FrozenIndex;
+
+/// A look-up of names in an index on the disk, by whoever inserts nothing himself; see
+/// [`PatternIndex::insert_found`](crate::PatternIndex::insert_found). It is quickest where names come in
+/// order.
+#[derive(Debug, Clone)]
+pub struct LookUp {
+    index: Arc<FrozenIndex>,
+    /// Where the name before lies, or would.
+    near: Vec<u32>,
+}
+
+/// What was found of a name: where in an index its pattern lies, or that it is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found(Option<u32>);
+
+impl LookUp {
+    /// Creates a look-up in an index.
+    #[must_use]
+    pub const fn new(index: Arc<FrozenIndex>) -> Self {
+        let near = Vec::new();
+        Self { index, near }
+    }
+
+    /// Looks up a name. Where the index is damaged, what is found is worth nothing.
+    pub fn find(&mut self, name: &PatternName) -> Found {
+        Found(self.index.rank_near(name, &mut self.near))
+    }
+}
+
+impl Found {
+    /// Returns the rank of the pattern; `None` if it is not there.
+    pub(crate) const fn rank(self) -> Option<u32> {
+        self.0
+    }
+}
