@@ -40,7 +40,7 @@ use crate::figures::{Counters, Figures, ServiceHealth};
 use crate::heads::Heads;
 use crate::index_writers::IndexWriters;
 use crate::journal::{Journal, OpenReport, Table};
-use crate::keys::Keys;
+use crate::keys::{self, Keys};
 use crate::loss::{DataLoss, Losses};
 use crate::node::{Disk, LoadedNode, Source};
 use crate::nodes::Nodes;
@@ -347,6 +347,10 @@ impl Shared {
         let was_lost = !report.losses.is_empty();
         for loss in report.losses.into_iter().skip(report.n_listed) {
             self.losses.write_down(loss, clock_now)?;
+        }
+        if report.n_listed > 0 {
+            // The times of keys may be among what is lost, and without them keys would be kept for ever.
+            keys::restore_times(journal)?;
         }
         // Only beside a new journal: looking reads the checkpoint of every knowledge base. A journal
         // that was given up as lost explains why this one is new.
