@@ -29,7 +29,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Instant;
 
 use kato_advice::counted;
-use kato_engine::EngineError;
 
 pub use self::maintain::MaintenanceReport;
 use crate::clock::Micros;
@@ -418,7 +417,6 @@ impl Shared {
     fn note_level(&self, nodes: &[Arc<LoadedNode>], error: ServiceError) -> ServiceError {
         let concerned = match &error {
             ServiceError::Node { node_id, .. } => Some(node_id),
-            ServiceError::Engine(EngineError::Unreadable { node, .. }) => Some(node),
             _ => None,
         };
         let concerned = concerned.and_then(|name| {
