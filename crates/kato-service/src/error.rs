@@ -228,7 +228,7 @@ pub enum ServiceError {
         source: StorageFailure,
     },
     /// The directory is in use already.
-    #[error("open the service's directory {}: another process uses it; stop that one first", path.display())]
+    #[error("open the service's directory {}: another process uses it, or this one does already; stop or close that first", path.display())]
     InUse {
         /// The directory.
         path: PathBuf,
