@@ -245,9 +245,15 @@ impl RemoteBackendBuilder {
         let settings = (self.batch, self.settings.onto_taught);
         let state = State::new(self.run.as_str(), &server, nodes, configuration, settings);
         if let Some(from) = &self.reteaching {
-            let state = self.copy(from, state)?;
-            file.write(&state)?;
-            file.write(&state)?;
+            // Before anything is written, as a second try would meet it.
+            if has_keys(&runtime, &client)? {
+                return Err(self.loses_nothing());
+            }
+            let (state, other) = self.copy(from, state)?;
+            let written = file.write(&state).and_then(|()| file.write(&state));
+            // What is removed is a copy, as long as the other is locked.
+            written.inspect_err(|_| file.remove_run())?;
+            drop(other);
             let parts = ExistingParts {
                 records: None,
                 is_new: false,
@@ -266,8 +272,8 @@ impl RemoteBackendBuilder {
     }
 
     /// Copies what another run has learned, as what this one is about to teach; returns the state
-    /// of this one.
-    fn copy(&self, from: &Path, new: State) -> Result<State, RemoteError> {
+    /// of this one, and the file of the other, which stays locked.
+    fn copy(&self, from: &Path, new: State) -> Result<(State, StateFile), RemoteError> {
         // Locked, so that nobody trains that run meanwhile.
         let other = StateFile::open(from)?;
         if !other.exists() {
@@ -288,32 +294,14 @@ impl RemoteBackendBuilder {
         };
         remove(&part)?;
         remove(&dir)?;
-        let taught = taught_of(from);
-        copy_dir(&taught, &part).map_err(failed("copy", &taught))?;
-        let state = {
-            let store = EmbeddedStore::open(&part).map_err(TrainError::Store)?;
-            let old = store.checkpoint();
-            if old.is_null() {
-                let reason = "that run has committed nothing: begin a new one without it";
-                return Err(refused("copy", from, reason));
-            }
-            let old: State = serde_json::from_value(old).map_err(unreadable_position)?;
-            if old.configuration != new.configuration || old.nodes != new.nodes {
-                let reason =
-                    "that run has other settings: give the same levels, tokenizer and rules";
-                return Err(refused("copy", from, reason));
-            }
-            let state = new.going_on_from(old);
-            let committed = serde_json::to_value(&state);
-            let committed = committed.map_err(|source| TrainError::Checkpoint { source })?;
-            store
-                .commit(Vec::new(), committed)
-                .map_err(TrainError::Store)?;
-            state
-        };
+        let state = copy_taught(from, &part, new).inspect_err(|_| {
+            // It is a copy, and the lock keeps the other where it is. What cannot be removed is told by
+            // the next try.
+            let _ = remove(&part);
+        })?;
         Journal::create(&journal_of(&self.state))?;
         std::fs::rename(&part, &dir).map_err(failed("keep", &dir))?;
-        Ok(state)
+        Ok((state, other))
     }
 
     /// Opens a run that was begun, where its last commit ended.
@@ -406,17 +394,8 @@ impl RemoteBackendBuilder {
         state: State,
         ExistingParts { records, is_new }: ExistingParts,
     ) -> Result<RemoteBackend, RemoteError> {
-        let extensions = runtime.block_on(client.extensions());
-        let extensions = extensions.map_err(unreachable(&client))?;
-        let has_keys = extensions.is_some_and(|extensions| {
-            extensions.idempotency_keys && extensions.learn_batch.is_some()
-        });
-        let (kind, state, client) = match has_keys {
-            true if state.reteaching => {
-                let reason =
-                    "the server is one of kato-rs, which loses nothing: train into it as usual";
-                return Err(refused("teach again", &self.state, reason));
-            }
+        let (kind, state, client) = match has_keys(&runtime, &client)? {
+            true if state.reteaching => return Err(self.loses_nothing()),
             true => {
                 if is_new && !self.settings.onto_taught {
                     refuse_taught(&runtime, &client, &node_ids(&self.run, &state.nodes))?;
@@ -456,6 +435,12 @@ impl RemoteBackendBuilder {
             state: Mutex::new(state),
             calls: Mutex::default(),
         })
+    }
+
+    /// Returns the error of teaching a server of ours again.
+    fn loses_nothing(&self) -> RemoteError {
+        let reason = "the server is one of kato-rs, which loses nothing: train into it as usual";
+        refused("teach again", &self.state, reason)
     }
 
     /// Begins what a new run teaches a stock server: removes what another left behind that has taught nothing.
@@ -519,6 +504,39 @@ impl RemoteBackendBuilder {
         committed.reteaching = state.reteaching;
         Ok((stock, committed))
     }
+}
+
+/// Copies what a run has learned into a new directory, with the state of a new run that is about to teach
+/// it; returns that state.
+fn copy_taught(from: &Path, to: &Path, new: State) -> Result<State, RemoteError> {
+    let taught = taught_of(from);
+    copy_dir(&taught, to).map_err(failed("copy", &taught))?;
+    let store = EmbeddedStore::open(to).map_err(TrainError::Store)?;
+    let old = store.checkpoint();
+    if old.is_null() {
+        let reason = "that run has committed nothing: begin a new one without it";
+        return Err(refused("copy", from, reason));
+    }
+    let old: State = serde_json::from_value(old).map_err(unreadable_position)?;
+    if old.configuration != new.configuration || old.nodes != new.nodes {
+        let reason = "that run has other settings: give the same levels, tokenizer and rules";
+        return Err(refused("copy", from, reason));
+    }
+    let state = new.going_on_from(old);
+    let committed = serde_json::to_value(&state);
+    let committed = committed.map_err(|source| TrainError::Checkpoint { source })?;
+    store
+        .commit(Vec::new(), committed)
+        .map_err(TrainError::Store)?;
+    Ok(state)
+}
+
+/// Returns whether each request to the server acts once, by its key.
+fn has_keys(runtime: &Runtime, client: &KatoClient) -> Result<bool, RemoteError> {
+    let extensions = runtime.block_on(client.extensions());
+    let extensions = extensions.map_err(unreachable(client))?;
+    Ok(extensions
+        .is_some_and(|extensions| extensions.idempotency_keys && extensions.learn_batch.is_some()))
 }
 
 /// Copies the files of a directory.

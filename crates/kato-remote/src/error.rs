@@ -104,9 +104,9 @@ pub enum RemoteError {
         /// The system's error, or what is wrong with the content.
         source: io::Error,
     },
-    /// Another process has the state, and trains the run.
+    /// Somebody else has the state, and trains the run, in another process or in this one.
     #[error(
-        "{} is the state of a run that another process trains: wait for it, or give this run another name",
+        "{} is the state of a run that is being trained already, by another process or by this one: wait for that, or give this run another name",
         path.display()
     )]
     Locked {

@@ -77,7 +77,7 @@ impl Records {
                 match found.map_err(|error| teach(error.into()))? {
                     Some(found) if found.record == record => found.version,
                     _ => {
-                        let reason = "another process has trained this run meanwhile: let one of them end, and resume";
+                        let reason = "another trainer has trained this run meanwhile: let one of the two end, and resume";
                         return Err(teach(reason.into()));
                     }
                 }

@@ -301,7 +301,7 @@ mod tests {
         let first = StateFile::open(&path).unwrap();
         let second = StateFile::open(&path).unwrap_err();
         assert_eq!(second.class(), ErrorClass::Conflict);
-        assert!(second.to_string().contains("another process trains"));
+        assert!(second.to_string().contains("or by this one"));
         drop(first);
         // Nothing stays of a run that never began.
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);

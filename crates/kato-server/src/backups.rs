@@ -52,9 +52,10 @@ impl Backups {
                 _ => {}
             }
         }
-        // They are named by their times.
-        found.whole.sort();
-        found.broken_off.sort();
+        // Not by name: a copy may have been given another one.
+        let by_time = |path: &PathBuf| (backups::made_at(path), path.clone());
+        found.whole.sort_by_cached_key(by_time);
+        found.broken_off.sort_by_cached_key(by_time);
         Ok(found)
     }
 
@@ -67,10 +68,12 @@ impl Backups {
         self.broken_off.iter().chain(&self.whole).next()
     }
 
-    /// Removes those that are of no use, and the oldest beyond so many, but never the newest.
-    pub(crate) fn prune(&self, max: usize) -> Result<(), ServiceError> {
+    /// Removes those that are of no use, and the oldest beyond so many, but never the one that was just
+    /// made: the clock may have been set back since the others.
+    pub(crate) fn prune(&self, max: usize, made: &Path) -> Result<(), ServiceError> {
         let surplus = self.whole.len().saturating_sub(max.max(1));
-        let mut doomed = self.broken_off.iter().chain(&self.whole[..surplus]);
+        let oldest = self.whole.iter().filter(|path| *path != made);
+        let mut doomed = self.broken_off.iter().chain(oldest.take(surplus));
         doomed.try_for_each(backups::remove)
     }
 }

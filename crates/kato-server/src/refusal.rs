@@ -203,7 +203,7 @@ impl From<ServiceError> for Refusal {
             ServiceError::Node {
                 ref node_id,
                 ref source,
-            } => of_node(&error, node_id, &cause_of(source)),
+            } => unread(&error, node_id, source),
             ServiceError::Lost { ref loss } => match loss {
                 DataLoss::KnowledgeBase { node_id, .. } => {
                     let why = "its knowledge base is gone, or older than it should be";
@@ -246,7 +246,7 @@ impl From<ServiceError> for Refusal {
             ),
             // Without its path, which concerns nobody but the operator.
             ServiceError::NoRoom { .. } => {
-                let detail = "there is too little room for another backup: it would leave less free than `serve --backup-reserve` asks for; remove older ones; the log says how much there is";
+                let detail = "there is too little room for another backup: it would leave less free than `serve --backup-reserve` asks for; make room on its disk, such as by removing older ones, or let less stay free, and ask again; the log says how much there is";
                 Self::new(StatusCode::INSUFFICIENT_STORAGE, detail).caused_by(error_chain(&error))
             }
             ServiceError::NotEmpty { .. } => {
@@ -330,23 +330,7 @@ fn engine(error: &EngineError) -> Refusal {
         EngineError::Index { .. } | EngineError::LoadMemoryFull { .. } => {
             Refusal::new(StatusCode::INSUFFICIENT_STORAGE, error_chain(error))
         }
-        EngineError::Unreadable { node, source, .. } => {
-            let (status, why) = match &**source {
-                EngineError::LoadMemoryFull { limit, .. } => (
-                    StatusCode::INSUFFICIENT_STORAGE,
-                    format!(
-                        "without it the node takes more than the {limit} bytes of memory that it may"
-                    ),
-                ),
-                source => (StatusCode::INTERNAL_SERVER_ERROR, cause_of(source)),
-            };
-            unreadable(
-                error,
-                status,
-                node,
-                &format!("its index is damaged, and {why}"),
-            )
-        }
+        EngineError::Unreadable { node, .. } => unread(error, node, error),
         EngineError::Store { .. } | EngineError::Load { .. } | EngineError::LostPattern { .. } => {
             let why = cause_of(error);
             let detail = format!(
@@ -358,20 +342,28 @@ fn engine(error: &EngineError) -> Refusal {
     }
 }
 
+/// Creates the refusal of a request to a node that cannot be read for this cause.
+fn unread(error: &dyn Error, node_id: &str, cause: &EngineError) -> Refusal {
+    let EngineError::Unreadable { source, .. } = cause else {
+        return of_node(error, node_id, &cause_of(cause));
+    };
+    if let EngineError::LoadMemoryFull { limit, .. } = &**source {
+        let detail = format!(
+            "node {node_id:?} cannot be read: its index is damaged, and without it the node takes more than the {limit} bytes of memory that it may; other nodes are not concerned; try again once the server has written the index anew, or have it allow more (`serve --max-knowledge-memory`)"
+        );
+        return Refusal::new(StatusCode::INSUFFICIENT_STORAGE, detail)
+            .caused_by(error_chain(error));
+    }
+    let why = format!("its index is damaged, and {}", cause_of(source));
+    of_node(error, node_id, &why)
+}
+
 /// Creates the refusal of a request to a node that cannot be read, and says that others can.
-fn of_node(error: &ServiceError, node_id: &str, why: &str) -> Refusal {
+fn of_node(error: &dyn Error, node_id: &str, why: &str) -> Refusal {
     let detail = format!(
         "node {node_id:?} cannot be read: {why}; other nodes are not concerned; the server's log says more, under the X-Trace-ID of this answer"
     );
     Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, detail).caused_by(error_chain(error))
-}
-
-/// Creates the refusal of a request to a node that cannot be read.
-fn unreadable(error: &EngineError, status: StatusCode, node: &str, why: &str) -> Refusal {
-    let detail = format!(
-        "node {node:?} cannot be read: {why}; the server's log says more, under the X-Trace-ID of this answer"
-    );
-    Refusal::new(status, detail).caused_by(error_chain(error))
 }
 
 /// Says why what a node has learned cannot be read. The whole text may name files and is for the log.

@@ -2,8 +2,10 @@
 
 use std::fs::{self, File, TryLockError};
 use std::path::Path;
+use std::time::SystemTime;
 
 use crate::ServiceError;
+use crate::clock::Micros;
 use crate::directory_lock::DirectoryLock;
 use crate::files::{remove_dir, remove_file, sync_dir};
 use crate::loss::DataLoss;
@@ -11,7 +13,7 @@ use crate::loss::DataLoss;
 /// Name of the file that marks a copy as not finished. Who makes the copy has it locked.
 pub(crate) const UNFINISHED: &str = "UNFINISHED";
 
-/// Name of the file that marks a copy which nobody has opened as a service yet.
+/// Name of the file that marks a copy which nobody has opened as a service yet, and says when it was made.
 pub(crate) const BACKUP: &str = "BACKUP";
 
 /// What [`Service::backup`](crate::Service::backup) copied, and what it could not copy.
@@ -58,6 +60,37 @@ impl BackupState {
             Err(_) => Self::Other,
         }
     }
+}
+
+/// Returns when a copy was made, by the clock of its service, whatever the name of its directory is;
+/// `None` if the directory is none, or nobody can tell.
+///
+/// ```
+/// use kato_service::{Service, ServiceOptions, backups};
+///
+/// let dir = tempfile::tempdir()?;
+/// let service = Service::open(dir.path().join("service"), ServiceOptions::default())?;
+/// let (first, second) = (dir.path().join("b"), dir.path().join("a"));
+/// service.backup(&first)?;
+/// service.backup(&second)?;
+/// assert!(backups::made_at(&first) < backups::made_at(&second));
+/// assert_eq!(backups::made_at(dir.path()), None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn made_at(dir: impl AsRef<Path>) -> Option<SystemTime> {
+    let dir = dir.as_ref();
+    let written = fs::read_to_string(dir.join(BACKUP));
+    let micros = written.ok().and_then(|text| text.parse().ok());
+    micros
+        .map(|micros| Micros(micros).into())
+        // One that was broken off has its mark alone.
+        .or_else(|| modified(&dir.join(BACKUP)).or_else(|| modified(&dir.join(UNFINISHED))))
+}
+
+/// Returns when a file was written last.
+fn modified(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path).ok()?.modified().ok()
 }
 
 /// Removes a copy that is whole or was broken off, and nothing else.

@@ -137,15 +137,17 @@ pub enum ServiceError {
         /// The most.
         limit: usize,
     },
-    /// A node, or what all of them have learned, takes as much memory as it may.
+    /// A node, or in memory what all of them have learned, takes as much memory as it may.
     #[error(
-        "learn more: what was learned takes {found} bytes of memory, and may take {limit}; use another node, clear this one, or have the server allow more"
+        "learn more: what was learned takes {found} bytes of memory, and may take {limit}; {way_out}, or have the server allow more"
     )]
     KnowledgeMemoryFull {
         /// The bytes that it takes.
         found: usize,
         /// The most.
         limit: usize,
+        /// What makes room for more, such as that an index is waited for.
+        way_out: &'static str,
     },
     /// Sessions take as much memory as they may.
     #[error(
@@ -226,7 +228,7 @@ pub enum ServiceError {
         source: StorageFailure,
     },
     /// The directory is in use already.
-    #[error("open the service's directory {}: another process uses it; stop that one first", path.display())]
+    #[error("open the service's directory {}: another process uses it, or this one does already; stop or close that first", path.display())]
     InUse {
         /// The directory.
         path: PathBuf,
@@ -433,6 +435,7 @@ impl ServiceError {
         match self {
             Self::Engine(
                 source @ (EngineError::Store { .. }
+                | EngineError::Unreadable { .. }
                 | EngineError::Load { .. }
                 | EngineError::LostPattern { .. }),
             ) => Self::Node {

@@ -25,6 +25,9 @@ const MAX_LENGTH: usize = 255;
 /// Keys that a service without a journal knows at most; those that it would forget last.
 const MAX_IN_MEMORY: usize = 100_000;
 
+/// Times of keys that are written together when they are restored.
+const RESTORED_AT_ONCE: usize = if cfg!(test) { 2 } else { 10_000 };
+
 /// Computes the digest of a method with its body.
 pub(crate) fn digest(method: &str, body: &impl Serialize) -> Digest {
     let mut hasher = blake3::Hasher::new();
@@ -187,6 +190,25 @@ impl Keys {
         }
         n_forgotten
     }
+}
+
+/// Adds the times of the keys that have none, so that they are forgotten in time.
+pub(crate) fn restore_times(journal: &Journal) -> Result<(), ServiceError> {
+    let tables = journal.tables();
+    let mut entry = Entry::default();
+    for row in tables.prefix(Table::Keys, &[]) {
+        let (key, value) = row?;
+        let until = KeyRecord::read(&key, &value)?.until;
+        let time_key = key_of_time(until, &key);
+        if tables.get(Table::KeyTimes, &time_key)?.is_none() {
+            entry.put(Table::KeyTimes, time_key, Vec::new());
+        }
+        // In parts, so that memory is bounded: there is one for each key, whatever has one before.
+        if entry.changes.len() >= RESTORED_AT_ONCE {
+            journal.append_and_wait(std::mem::take(&mut entry))?;
+        }
+    }
+    journal.append_and_wait(entry)
 }
 
 /// Reads the record of a key.

@@ -29,7 +29,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Instant;
 
 use kato_advice::counted;
-use kato_engine::EngineError;
 
 pub use self::maintain::MaintenanceReport;
 use crate::clock::Micros;
@@ -40,7 +39,7 @@ use crate::figures::{Counters, Figures, ServiceHealth};
 use crate::heads::Heads;
 use crate::index_writers::IndexWriters;
 use crate::journal::{Journal, OpenReport, Table};
-use crate::keys::Keys;
+use crate::keys::{self, Keys};
 use crate::loss::{DataLoss, Losses};
 use crate::node::{Disk, LoadedNode, Source};
 use crate::nodes::Nodes;
@@ -348,6 +347,10 @@ impl Shared {
         for loss in report.losses.into_iter().skip(report.n_listed) {
             self.losses.write_down(loss, clock_now)?;
         }
+        if report.n_listed > 0 {
+            // The times of keys may be among what is lost, and without them keys would be kept for ever.
+            keys::restore_times(journal)?;
+        }
         // Only beside a new journal: looking reads the checkpoint of every knowledge base. A journal
         // that was given up as lost explains why this one is new.
         if report.is_new
@@ -414,7 +417,6 @@ impl Shared {
     fn note_level(&self, nodes: &[Arc<LoadedNode>], error: ServiceError) -> ServiceError {
         let concerned = match &error {
             ServiceError::Node { node_id, .. } => Some(node_id),
-            ServiceError::Engine(EngineError::Unreadable { node, .. }) => Some(node),
             _ => None,
         };
         let concerned = concerned.and_then(|name| {

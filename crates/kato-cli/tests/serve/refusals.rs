@@ -28,7 +28,7 @@ fn one_server_at_a_time_has_the_data_and_the_port() {
     assert_eq!(code, Some(6));
     assert_eq!(
         message,
-        "error: open the service's directory data: another process uses it; stop that one first"
+        "error: open the service's directory data: another process uses it, or this one does already; stop or close that first"
     );
 
     let addr = first.addr().to_string();

@@ -50,9 +50,25 @@ impl Place {
         from: &str,
         learner: &HierarchicalConceptLearner,
     ) -> Result<RemoteBackend, RemoteError> {
-        builder(self.server.addr, &self.state(), 4)
+        self.create_at(&self.server, from, learner)
+    }
+
+    fn create_at(
+        &self,
+        server: &TestServer,
+        from: &str,
+        learner: &HierarchicalConceptLearner,
+    ) -> Result<RemoteBackend, RemoteError> {
+        builder(server.addr, &self.state(), 4)
             .with_reteaching(self.dir.path().join(from))
             .create(learner, &RunConfiguration::from_learner(learner))
+    }
+
+    /// The number of files and directories whose names begin so.
+    fn files(&self, name: &str) -> usize {
+        let names = fs::read_dir(self.dir.path()).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|found| found.starts_with(name)).count()
     }
 
     /// Begins the new run in a session that adds no document.
@@ -112,6 +128,15 @@ fn what_cannot_be_taught_again_is_refused_and_what_was_stays() {
         .build()
         .unwrap();
     assert_eq!(refused("first.json", &other), "copy");
+    assert_eq!(place.files("second.json"), 0);
+    let ours = TestServer::start(&place.dir.path().join("ours"), true);
+    let error = place
+        .create_at(&ours, "first.json", &learner())
+        .unwrap_err();
+    let is_told = matches!(error, RemoteError::State { action, .. } if action == "teach again");
+    assert!(is_told, "{error}");
+    assert_eq!(place.files("second.json"), 0);
+    ours.end();
     place.teach_again();
     // Without its state, what lies beside that is still some run's.
     for entry in fs::read_dir(place.dir.path()).unwrap() {

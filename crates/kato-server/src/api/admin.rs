@@ -89,7 +89,7 @@ pub(crate) fn back_up(app: &App, _call: &Call) -> Outcome {
         tracing::warn!(names = ?report.foreign, "passed over what is no knowledge base");
     }
     if options.prunes
-        && let Err(error) = list(backups)?.prune(options.max)
+        && let Err(error) = list(backups)?.prune(options.max, &dir)
     {
         // The new one is there all the same.
         tracing::warn!(%error, "an old backup cannot be removed");
@@ -122,6 +122,10 @@ fn list(dir: &Path) -> Result<Backups, Refusal> {
 
 /// Refuses another backup where there are as many as there may be.
 fn too_many(found: &Backups, max: usize) -> Refusal {
+    if max == 0 {
+        let detail = "no backup may be made, as `serve --max-backups` is 0: start the server with a larger number, or with `--prune-backups`, which keeps the newest";
+        return Refusal::new(StatusCode::INSUFFICIENT_STORAGE, detail);
+    }
     let first = found.first_to_remove().and_then(|dir| dir.file_name());
     let first = first.unwrap_or_default().to_string_lossy();
     let detail = format!(

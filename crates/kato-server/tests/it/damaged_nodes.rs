@@ -112,7 +112,11 @@ async fn what_cannot_be_read_of_a_node_is_an_error_and_the_server_lives() {
         let answer = server.get(target).await;
         assert_eq!(answer.status, 500, "{target} {}", answer.text());
         let text = answer.text();
-        assert!(text.contains("other") && text.contains("damaged"), "{text}");
+        assert!(
+            text.contains("\"other") && text.contains("damaged"),
+            "{text}"
+        );
+        assert!(text.contains("other nodes are not concerned"), "{text}");
         assert!(!text.contains("0.frequencies"), "{text}");
     }
     let health = server.get("/health").await.json();
@@ -121,6 +125,45 @@ async fn what_cannot_be_read_of_a_node_is_an_error_and_the_server_lives() {
     assert!(issues.contains("cannot be read"), "{issues}");
     assert_eq!(server.get(&predictions).await.status, 200);
     server.stop().await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_node_that_does_not_fit_without_its_damaged_index_is_worth_asking_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = |limit| {
+        let options = ServiceOptions::default().with_max_knowledge_memory(limit);
+        Service::open(dir.path(), options).unwrap()
+    };
+    let service = open(usize::MAX);
+    let made = service.create_session(NewSession::new("n"));
+    let id = made.unwrap().wait().unwrap().session_id;
+    let lesson =
+        |n: usize| Lesson::new([format!("a{n}"), format!("b{n}")].map(|it| Event::new([it])));
+    let learned = service.learn_batch(&id, (0..1500).map(lesson).collect(), None);
+    learned.unwrap().wait().unwrap();
+    let limit = service.figures().knowledge_bytes / 4;
+    service.close().unwrap();
+    drop(service);
+    // Too large, so that its index is written before it is used.
+    let service = open(limit);
+    service.stm(&id).unwrap();
+    service.close().unwrap();
+    drop(service);
+    for path in files(dir.path(), &|path| path.ends_with("0.symbols")) {
+        let bytes = fs::read(&path).unwrap();
+        fs::write(path, vec![0xFF; bytes.len()]).unwrap();
+    }
+
+    let server = Running::of(open(limit), |builder| builder).await;
+    let target = format!("/sessions/{id}/observe-sequence");
+    let sequence = json!({"observations": [{"strings": ["a1"]}, {"strings": ["b1"]}]});
+    assert_eq!(server.post(&target, sequence).await.status, 200);
+    let refused = server.get(&format!("/sessions/{id}/predictions")).await;
+    let text = refused.text();
+    assert_eq!(refused.status, 507, "{text}");
+    for part in ["\"n", "try again once", "--max-knowledge-memory"] {
+        assert!(text.contains(part), "{text}");
+    }
 }
 
 fn lesson_name(lesson: &[Event]) -> String {

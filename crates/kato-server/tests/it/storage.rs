@@ -474,14 +474,60 @@ async fn backups_are_counted_and_the_oldest_are_removed_where_that_was_asked_for
 async fn the_backup_that_was_just_made_is_not_removed() {
     let dirs = tempfile::tempdir().unwrap();
     let backups = dirs.path().join("backups");
-    let service = Service::open(dirs.path().join("data"), ServiceOptions::default()).unwrap();
+    // The second time the clock has been set back.
+    for now in [UNIX_EPOCH + Duration::from_secs(60), UNIX_EPOCH] {
+        let clock = kato_service::clock::ManualClock::at(now);
+        let options = ServiceOptions::default().with_clock(Arc::new(clock));
+        let service = Service::open(dirs.path().join("data"), options).unwrap();
+        let server = Running::of(service, |builder| {
+            let builder = builder.with_backups(&backups).with_max_backups(0);
+            builder.with_pruned_backups(true)
+        })
+        .await;
+        let copied = server.post("/admin/backups", json!({})).await.json();
+        assert_eq!(copied["backups"], 1);
+        assert!(backups.join(copied["backup"].as_str().unwrap()).exists());
+        server.stop().await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn backups_go_by_their_time_whatever_they_are_called() {
+    let dirs = tempfile::tempdir().unwrap();
+    let (data, backups) = (dirs.path().join("data"), dirs.path().join("backups"));
+    let clock = Arc::new(kato_service::clock::ManualClock::at(UNIX_EPOCH));
+    let options = ServiceOptions::default().with_clock(Arc::clone(&clock) as _);
+    let service = Service::open(&data, options).unwrap();
+    let [first, second] = ["z-first", "a-second"].map(|name| {
+        clock.advance(Duration::from_secs(1));
+        service.backup(backups.join(name)).unwrap();
+        backups.join(name)
+    });
     let server = Running::of(service, |builder| {
-        let builder = builder.with_backups(&backups).with_max_backups(0);
+        let builder = builder.with_backups(&backups).with_max_backups(2);
         builder.with_pruned_backups(true)
     })
     .await;
-    let copied = server.post("/admin/backups", json!({})).await.json();
-    assert!(backups.join(copied["backup"].as_str().unwrap()).exists());
+    clock.advance(Duration::from_secs(1));
+    let copied = server.post("/admin/backups", json!({})).await;
+    assert_eq!(copied.status, 201, "{}", copied.text());
+    assert!(!first.exists() && second.exists());
+}
+
+#[tokio::test]
+async fn a_server_that_may_make_no_backup_does_not_ask_for_one_to_be_removed() {
+    let dirs = tempfile::tempdir().unwrap();
+    let backups = dirs.path().join("backups");
+    let service = Service::open(dirs.path().join("data"), ServiceOptions::default()).unwrap();
+    let server = Running::of(service, |builder| {
+        builder.with_backups(&backups).with_max_backups(0)
+    })
+    .await;
+    let refused = server.post("/admin/backups", json!({})).await;
+    assert_eq!(refused.status, 507);
+    let told = refused.text();
+    assert!(told.contains("`serve --max-backups` is 0"), "{told}");
+    assert!(!told.contains("remove"), "{told}");
 }
 
 #[tokio::test]

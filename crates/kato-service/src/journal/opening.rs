@@ -32,7 +32,7 @@ const FORMAT_VERSION: u64 = 2;
 const UNMARKED_VERSION: u64 = 1;
 
 /// The table of what concerns the journal as a whole, and its keys.
-const META: &str = "meta";
+pub(super) const META: &str = "meta";
 const FORMAT_KEY: &[u8] = b"format_version";
 const ID_KEY: &[u8] = b"journal_id";
 
@@ -757,6 +757,9 @@ fn tail_loss(
 
 /// Reads the mark of the last write that the files of the table `meta` have, without the log; `None`
 /// where they have none.
+///
+/// The database must have no threads. No snapshot holds the state that is read, so they may give it up
+/// when they merge files or move them, and the database panics over a state that it has no more.
 pub(super) fn stored_mark(meta: &Keyspace) -> Result<Option<Mark>, ServiceError> {
     let Some(place) = meta.tree.get_highest_persisted_seqno() else {
         return Ok(None);
@@ -768,7 +771,7 @@ pub(super) fn stored_mark(meta: &Keyspace) -> Result<Option<Mark>, ServiceError>
 }
 
 /// Opens a table, or creates it.
-fn open_table(db: &Database, name: &str) -> Result<Keyspace, ServiceError> {
+pub(super) fn open_table(db: &Database, name: &str) -> Result<Keyspace, ServiceError> {
     let options = || KeyspaceCreateOptions::default().max_memtable_size(TABLE_BYTES);
     db.keyspace(name, options)
         .map_err(ServiceError::journal(ACTION))

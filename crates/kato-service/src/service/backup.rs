@@ -4,7 +4,7 @@ mod copying;
 mod staged;
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
@@ -13,6 +13,7 @@ use self::staged::Staged;
 use super::{NODES, Service};
 use crate::ServiceError;
 use crate::backups::{BACKUP, BackupReport, UNFINISHED, remove_marked};
+use crate::clock::Micros;
 use crate::disk_room::DiskRoom;
 use crate::files::{remove_file, sync_dir};
 use crate::journal::{self, Journal, TablesSnapshot};
@@ -98,6 +99,7 @@ impl Service {
     ) -> Result<BackupReport, ServiceError> {
         let dir = nodes.parent().unwrap_or(nodes);
         let unfinished = Unfinished::mark(to)?;
+        let now = self.shared.now();
         let mut staged = Staged::new(dir)?;
         let moment = self.stage(&mut staged, journal, nodes)?;
         self.miss_knowledge_bases(&moment, &mut staged)?;
@@ -124,7 +126,7 @@ impl Service {
             .extend(unread.map(|(path, error)| self.not_copied(&staged.dir, path, error)));
         self.list_losses(&report.losses, to)?;
         steps::reach(Step::FinishCopy);
-        unfinished.finish(to)?;
+        unfinished.finish(to, now)?;
         Ok(report)
     }
 
@@ -251,11 +253,14 @@ impl Unfinished {
         Ok(Self { mark })
     }
 
-    /// Takes the mark away, when all of the copy is on the disk.
-    fn finish(self, to: &Path) -> Result<(), ServiceError> {
+    /// Takes the mark away, when all of the copy is on the disk, which was made at a time.
+    fn finish(self, to: &Path, made: Micros) -> Result<(), ServiceError> {
         let backup = to.join(BACKUP);
         File::create(&backup)
-            .and_then(|file| file.sync_all())
+            .and_then(|mut file| {
+                write!(file, "{}", made.0)?;
+                file.sync_all()
+            })
             .map_err(ServiceError::io("create", &backup))?;
         sync_dir(to)?;
         let path = to.join(UNFINISHED);

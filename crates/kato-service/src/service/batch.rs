@@ -13,6 +13,7 @@ use crate::answer::BatchOutcome;
 use crate::error::StorageFailure;
 use crate::journal::StoredAnswer;
 use crate::keys::digest;
+use crate::node::LoadedNode;
 use crate::session::LoadedSession;
 use crate::{Receipt, ServiceError};
 
@@ -29,7 +30,9 @@ impl Service {
     /// [`EngineError::Retired`] in a [`ServiceError::Engine`], and as
     /// [`observe`](Self::observe); everything is checked before the first sequence is learned.
     /// Should the node turn out to be full or damaged on the way, it is
-    /// [`ServiceError::NodeInterrupted`]: in a directory the node is loaded again, without any of the batch.
+    /// [`ServiceError::NodeInterrupted`], and the node is loaded again, without any of the batch. In memory
+    /// there is nothing to load it from: a node that turns out to be full keeps what it learned of the batch
+    /// before, and the [`Receipt`] brings [`EngineError::Index`].
     pub fn learn_batch(
         &self,
         id: &str,
@@ -80,7 +83,7 @@ impl Service {
                 if let Err(error) = check_retired(loaded, &lessons) {
                     return (Err(error), Vec::new());
                 }
-                match teach(loaded, &lessons) {
+                match teach(&loaded.node, &lessons, self.shared.journal.is_some()) {
                     Ok(outcomes) => {
                         let mut is_pattern =
                             outcomes.iter().map(|outcome| outcome.name().is_some());
@@ -90,7 +93,11 @@ impl Service {
                         let node_id = entry.node_id.clone();
                         (Ok(BatchOutcome { node_id, outcomes }), lessons)
                     }
-                    Err(error) => (Err(error), Vec::new()),
+                    Err((error, n_taught)) => {
+                        lessons.truncate(n_taught);
+                        lessons.retain(|lesson| lesson.pattern_name().is_some());
+                        (Err(error), lessons)
+                    }
                 }
             },
         )
@@ -140,22 +147,65 @@ fn check_retired(loaded: &LoadedSession, lessons: &[Lesson]) -> Result<(), Servi
     Ok(())
 }
 
-/// Teaches lessons one after the other, up to the first that fails. Where some were taught before, the
-/// node is loaded again without them: a batch is learned as a whole or not at all.
-fn teach(loaded: &LoadedSession, lessons: &[Lesson]) -> Result<Vec<LearnOutcome>, ServiceError> {
-    let node = &loaded.node;
+/// Teaches lessons one after the other, up to the first that fails; returns how many the node keeps then.
+/// Where some were taught before and there is a journal, the node is loaded again without them: a batch is
+/// learned as a whole or not at all.
+fn teach(
+    node: &LoadedNode,
+    lessons: &[Lesson],
+    has_journal: bool,
+) -> Result<Vec<LearnOutcome>, (ServiceError, usize)> {
     let mut outcomes = Vec::with_capacity(lessons.len());
     for lesson in lessons {
         match node.node().teach(lesson) {
             Ok(outcome) => outcomes.push(outcome),
             Err(error) if outcomes.iter().all(|outcome| outcome.name().is_none()) => {
-                return Err(error.into());
+                return Err((error.into(), 0));
             }
-            Err(error) => {
+            Err(error) if has_journal => {
                 let failure = node.fail(StorageFailure::new(error));
-                return Err(failure.into_interrupted(node.node().name()));
+                return Err((failure.into_interrupted(node.node().name()), 0));
             }
+            // To ask for it again would teach them twice.
+            Err(error) => return Err((error.into(), outcomes.len())),
         }
     }
     Ok(outcomes)
+}
+
+#[cfg(test)]
+mod tests {
+    use kato_engine::Observation;
+
+    use super::*;
+    use crate::ServiceOptions;
+    use crate::answer::NewSession;
+
+    #[test]
+    fn in_memory_a_batch_that_fails_on_the_way_says_what_the_node_keeps() {
+        let service = Service::in_memory(ServiceOptions::default());
+        let made = service.create_session(NewSession::new("n"));
+        let id = made.unwrap().wait().unwrap().session_id;
+        let observed = service.observe(&id, Observation::strings(["a"]), None);
+        observed.unwrap().wait().unwrap();
+        let entry = service.shared.nodes.enter("n", service.shared.now());
+        let node = entry.in_memory().unwrap();
+        let fine = Lesson::new([Event::new(["a"]), Event::new(["b"])]);
+        // Refused by the engine, as one is for which the node has no room.
+        let odd = fine
+            .clone()
+            .with_emotives([("joy".to_owned(), f64::NAN)].into());
+        let lessons = [fine.clone(), fine, odd];
+        let (error, n_taught) = teach(&node, &lessons, false).unwrap_err();
+        assert!(matches!(error, ServiceError::Engine(_)), "{error}");
+        assert_eq!((n_taught, node.node().totals().learns), (2, 2));
+        assert!(node.failure().is_none());
+        // Nothing is left of it where the node can be loaded again.
+        let (error, n_taught) = teach(&node, &lessons, true).unwrap_err();
+        assert!(
+            matches!(error, ServiceError::NodeInterrupted { .. }),
+            "{error}"
+        );
+        assert!(n_taught == 0 && node.failure().is_some());
+    }
 }

@@ -4,9 +4,10 @@
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::{Duration, UNIX_EPOCH};
 
 use kato_engine::Observation;
 use kato_engine::node::Lesson;
@@ -17,6 +18,8 @@ use tempfile::TempDir;
 
 use super::Service;
 use crate::answer::NewSession;
+use crate::clock::ManualClock;
+use crate::journal::Table;
 use crate::{ServiceError, ServiceOptions};
 
 /// A node that was folded, and one that the journal alone knows.
@@ -199,6 +202,38 @@ fn try_one(data: &Path, file: &Path, sessions: &[String], accepts: bool) -> Resu
 fn directory() -> TempDir {
     let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
     dir.unwrap()
+}
+
+#[test]
+fn keys_are_forgotten_in_time_whose_times_are_lost() {
+    let dir = directory();
+    let clock = Arc::new(ManualClock::at(UNIX_EPOCH));
+    let retention = Duration::from_secs(3600);
+    let open = |accepts| {
+        let options = options(accepts).with_key_retention(retention);
+        Service::open(dir.path(), options.with_clock(Arc::clone(&clock) as _)).unwrap()
+    };
+    let service = open(false);
+    let id = create(&service, NODES[0]).unwrap();
+    for key in ["one", "two", "three"] {
+        learn(&service, &id, key, Some(key)).unwrap();
+    }
+    let tables = service.shared.journal.as_ref().unwrap().tables();
+    tables.write_files();
+    let times = tables.path(Table::KeyTimes).to_owned();
+    service.close().unwrap();
+    drop(service);
+    // With the log, from which the database would restore them.
+    fs::remove_dir_all(&times).unwrap();
+    let is_log = |path: &PathBuf| path.extension().is_some_and(|name| name == "jnl");
+    let logs = files(dir.path()).into_iter().filter(is_log);
+    assert_eq!(logs.map(fs::remove_file).map(Result::unwrap).count(), 1);
+
+    let service = open(true);
+    clock.advance(retention / 2);
+    assert_eq!(service.maintain().unwrap().keys_forgotten, 0);
+    clock.advance(retention / 2);
+    assert_eq!(service.maintain().unwrap().keys_forgotten, 3);
 }
 
 #[test]

@@ -48,7 +48,19 @@ impl Shared {
         if found <= limit {
             return Ok(());
         }
-        Err(ServiceError::KnowledgeMemoryFull { found, limit })
+        let way_out = match self.journal {
+            // Another node would find no more room than this one.
+            None => "clear nodes",
+            Some(_) if self.options.indexes && node.node().is_indexable() => {
+                "try again once the server has written an index of this node, use another node, clear this one"
+            }
+            Some(_) => "use another node, clear this one",
+        };
+        Err(ServiceError::KnowledgeMemoryFull {
+            found,
+            limit,
+            way_out,
+        })
     }
 
     /// Takes nodes out of memory until some room is kept free; returns how many.

@@ -298,6 +298,9 @@ fn nodes_leave_memory_when_what_they_learned_fills_it_and_a_large_one_learns_no_
         matches!(refused, Some(ServiceError::KnowledgeMemoryFull { .. })),
         "{refused:?}"
     );
+    // Waiting makes room as well, which no client would guess.
+    let told = refused.unwrap().to_string();
+    assert!(told.contains("has written an index"), "{told}");
     assert!(service.stm(&ids[1]).unwrap().is_empty());
     // Clearing it makes room.
     service.clear_all(&ids[1], None).unwrap().wait().unwrap();
@@ -314,12 +317,14 @@ fn a_service_in_memory_learns_no_more_than_fits_into_it() {
     let options = ServiceOptions::default().with_max_knowledge_memory(1 << 20);
     let service = Service::in_memory(options);
     let ids: Vec<String> = ["a", "b"].map(|node| create(&service, node)).into();
-    let n_rounds = (1..1_000).take_while(|round| {
-        let id = &ids[round % 2];
-        teach_many(&service, id, round * 100).is_ok()
-    });
-    let n_rounds = n_rounds.count();
-    assert!((2..900).contains(&n_rounds), "{n_rounds}");
+    let refused = |round: &usize| teach_many(&service, &ids[round % 2], round * 100).err();
+    let (n_rounds, refused) = (1..1_000)
+        .find_map(|round| Some((round, refused(&round)?)))
+        .unwrap();
+    assert!((3..900).contains(&n_rounds), "{n_rounds}");
+    // Neither another node nor waiting would help.
+    let told = refused.to_string();
+    assert!(told.contains("; clear nodes, or have"), "{told}");
     service.clear_all(&ids[0], None).unwrap().wait().unwrap();
     teach_many(&service, &ids[0], 10).unwrap();
 }

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use kato_engine::node::Lesson;
-use kato_engine::{Observation, Sequence};
+use kato_engine::{EngineError, Observation, Sequence};
 use kato_model::{Event, PatternName};
 use kato_service::clock::ManualClock;
 use kato_service::indexes::IndexReport;
@@ -678,7 +678,12 @@ fn a_damaged_index_of_what_does_not_fit_into_memory_is_an_error_until_it_is_writ
             .observe(&twins.id, Observation::strings([word]), None);
         observed.unwrap().wait().unwrap();
     }
-    assert!(twins.service.predictions(&twins.id).is_err());
+    let unread = twins.service.predictions(&twins.id).unwrap_err();
+    let ServiceError::Node { node_id, source } = &unread else {
+        panic!("{unread}");
+    };
+    assert_eq!(node_id, NODE);
+    assert!(matches!(source, EngineError::Unreadable { .. }), "{source}");
     let report = twins.write_indexes();
     assert_eq!((report.written.len(), report.faults.len()), (1, 1));
     twins.check();
