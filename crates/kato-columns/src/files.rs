@@ -62,8 +62,8 @@ pub enum FileError {
         /// What is wrong with it.
         reason: String,
     },
-    /// Another process writes here.
-    #[error("{} is being written by another process; wait for it to end", path.display())]
+    /// Somebody else writes here, in another process or in this one.
+    #[error("{} is being written already, by another process or by this one; wait for that to end", path.display())]
     Locked {
         /// The directory.
         path: PathBuf,

@@ -9,7 +9,7 @@ use kato_columns::files::FileError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OccurrencesError {
-    /// A file could not be read or written, is damaged, or is being written by another process.
+    /// A file could not be read or written, is damaged, or is being written by somebody else.
     #[error(
         "the occurrences on the disk cannot be used; `kato index --occurrences` writes them again"
     )]

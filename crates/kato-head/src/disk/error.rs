@@ -14,7 +14,7 @@ use crate::HeadError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CountsError {
-    /// A file could not be read or written, is damaged, or is being written by another process.
+    /// A file could not be read or written, is damaged, or is being written by somebody else.
     #[error("the head's counts on the disk cannot be used; `kato index` writes them again")]
     File(#[from] FileError),
     /// The counts are of another version of this software.

@@ -126,10 +126,12 @@ fn a_writer_that_is_cut_off_leaves_whole_units_and_goes_on() {
     let corpus = large();
     let mut writer = Writer::new(&corpus.kb, corpus.describe(120, 3000)).unwrap();
     corpus.push(&mut writer, 80);
+    let locked = Writer::new(&corpus.kb, corpus.describe(120, 3000)).unwrap_err();
     assert!(matches!(
-        Writer::new(&corpus.kb, corpus.describe(120, 3000)).unwrap_err(),
+        locked,
         OccurrencesError::File(kato_columns::files::FileError::Locked { .. })
     ));
+    assert!(locked.to_string().contains("or by this one"), "{locked}");
     // Nothing of the unit that was being written counts, nor is anything left of it.
     let building = corpus.kb.join("occurrences").join("building");
     assert!(building.exists());

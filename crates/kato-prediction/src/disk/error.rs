@@ -44,8 +44,8 @@ pub enum IndexFileError {
         /// The version that is known.
         supported: u64,
     },
-    /// Another process builds the index of this knowledge base.
-    #[error("the index {} is being written by another process; wait for it to end", path.display())]
+    /// Somebody else builds the index of this knowledge base, in another process or in this one.
+    #[error("the index {} is being written already, by another process or by this one; wait for that to end", path.display())]
     Locked {
         /// The directory.
         path: PathBuf,

@@ -33,8 +33,8 @@ pub enum RunError {
         /// Its layout.
         layout: u32,
     },
-    /// Another process trains the run.
-    #[error("the run in `{}` is being trained by another process; wait for it, or stop it", path.display())]
+    /// Somebody else trains the run, in another process or in this one.
+    #[error("the run in `{}` is being trained already, by another process or by this one; wait for that, or stop it", path.display())]
     InUse {
         /// The folder.
         path: PathBuf,
