@@ -238,6 +238,11 @@ fn rows_of_a_table_are_no_lines_of_text() {
         semicolons.contains("with semicolons between"),
         "{semicolons}"
     );
+    let bars = failure(builder().with_input(folder.write("wavs.txt", rows("|"))));
+    assert!(bars.contains("with vertical bars between"), "{bars}");
+    let pairs: String = (0..20).map(|n| format!("ham\tSo, {n}.\n")).collect();
+    let told = failure(builder().with_input(folder.write("pairs.txt", pairs)));
+    assert!(told.contains("have 2 fields each, with tabs"), "{told}");
     let tabs: String = (0..20).map(|n| format!("{n}\ta\tb\n")).collect();
     let told = failure(builder().with_input(folder.write("tabs.txt", tabs)));
     assert!(told.contains("with tabs between"), "{told}");
@@ -331,6 +336,11 @@ fn a_table_with_another_delimiter_is_told_by_its_header() {
             "a.tsv",
             "body,lang\na,en\n",
             "and looks like comma-separated",
+        ),
+        (
+            "a.tsv",
+            "text|lang\na|en\n",
+            "a table of vertical bars, which is not read: write it with tabs",
         ),
         ("a.csv", "body\na\n", "no column `text` among body"),
     ] {
