@@ -15,9 +15,15 @@ const LEAST_ROWS: usize = 6;
 /// lines, and one delimiter stands in each of some lines by chance.
 const LEAST_ROWS_OF_DOUBT: usize = 20;
 
-/// What may stand between fields: the likelier first, where the rows are alike by several. Numbers
-/// have commas, too.
-const DELIMITERS: [u8; 4] = [b'\t', b'|', b';', b','];
+/// What may stand between fields, and whether fields may be quoted: the likelier first, where the rows
+/// are alike by several. Numbers have commas, too.
+const DELIMITERS: [(u8, bool); 5] = [
+    (b'\t', false),
+    (b'|', false),
+    (b'|', true),
+    (b';', true),
+    (b',', true),
+];
 
 /// A table that plain text looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +47,7 @@ pub(crate) struct SampledRows {
 /// The rows as one delimiter cuts them.
 struct Rows {
     delimiter: u8,
-    /// None for tabs and bars: a quote is a character there.
+    /// None where a quote is a character.
     quotes: Option<Quotes>,
     is_table: bool,
     n_rows: usize,
@@ -109,10 +115,10 @@ impl SampledRows {
 
 impl Rows {
     /// Creates rows in front of the first one.
-    fn new(delimiter: u8) -> Self {
+    fn new((delimiter, is_quoted): (u8, bool)) -> Self {
         Self {
             delimiter,
-            quotes: matches!(delimiter, b';' | b',').then(|| Quotes::new(delimiter)),
+            quotes: is_quoted.then(|| Quotes::new(delimiter)),
             is_table: true,
             n_rows: 0,
             n_delimiters: 0,
@@ -314,6 +320,8 @@ mod tests {
         assert_eq!(table(&rows(19, tabs)), None);
         let bars = |n: usize| format!("{n}|\"a|b, c\n");
         assert_eq!(table(&rows(6, bars)), Some(('|', 3, 6)));
+        let quoted = |n: usize| format!("{n}|\"a|b,\nc\"|5\n");
+        assert_eq!(table(&rows(6, quoted)), Some(('|', 3, 6)));
         let ended = |n: usize| format!("{n}|-|b|\n");
         assert_eq!(table(&rows(6, ended)), Some(('|', 3, 6)));
         // Rows longer than the sample, but for the first ones.
@@ -323,7 +331,8 @@ mod tests {
 
     #[test]
     fn two_columns_are_a_table_where_little_else_looks_so() {
-        let cases: [(fn(usize) -> String, char); 7] = [
+        type Row = fn(usize) -> String;
+        let cases: [(Row, char); 7] = [
             (
                 |n| format!("{}\tGo on, {n}.\n", ["ham", "spam"][n % 2]),
                 '\t',
