@@ -152,12 +152,17 @@ pub enum BadReason {
     },
     /// The file was to be read as plain text, and its first rows are those of a table.
     Table {
-        /// What stands between the fields: a comma, a semicolon or a tab.
+        /// What stands between the fields: a comma, a semicolon, a vertical bar or a tab.
         delimiter: char,
         /// Fields of each row.
         fields: u64,
         /// Rows that were looked at.
         rows: u64,
+    },
+    /// The file was to be read as plain text, and tags or time codes stand among its words.
+    Markup {
+        /// What it looks like: HTML, XML or subtitles.
+        what: String,
     },
     /// The file is of a kind that is not read.
     Unsupported {
@@ -213,7 +218,8 @@ impl BadReason {
             | Self::TextBehindQuote
             | Self::TooLarge { .. }
             | Self::AnotherFormat { .. }
-            | Self::Table { .. } => ErrorKind::Malformed,
+            | Self::Table { .. }
+            | Self::Markup { .. } => ErrorKind::Malformed,
             Self::NoText => ErrorKind::Empty,
             Self::Corrupt { .. } => ErrorKind::Corrupt,
             Self::Unsupported { .. } | Self::WindowTooLarge { .. } | Self::PageTooLarge { .. } => {
@@ -249,6 +255,7 @@ impl BadReason {
                 '\t' => &["read it as a table with `Format::Tsv`", TEXT, "leave it out"],
                 _ => &["write it with commas to read it as a table", TEXT, "leave it out"],
             },
+            Self::Markup { .. } => &["take the text out of it first", TEXT, "leave it out"],
             Self::Unsupported { .. } => &[SKIP],
             Self::NoText => &["check where it comes from", "allow it with `allow_empty`"],
             Self::WindowTooLarge { .. } => &["allow it with `with_max_window_bytes`"],
@@ -330,11 +337,22 @@ impl fmt::Display for BadReason {
                 let delimiters = match delimiter {
                     ',' => "commas",
                     ';' => "semicolons",
+                    '|' => "vertical bars",
                     _ => "tabs",
                 };
                 write!(
                     f,
                     "was to be read as plain text, and looks like a table: its first {rows} rows have {fields} fields each, with {delimiters} between them"
+                )
+            }
+            Self::Markup { what } => {
+                let among = match what.as_str() {
+                    "subtitles" => "numbers and times",
+                    _ => "tags",
+                };
+                write!(
+                    f,
+                    "was to be read as plain text, and looks like {what}: its {among} would be learned like words"
                 )
             }
             Self::Unsupported { what, instead } => {

@@ -20,7 +20,9 @@ pub(crate) use self::decompress::Decompression;
 use self::decompress::decompress;
 use self::utf16::Utf16Reader;
 use crate::bad_record::{BadReason, Fault};
-use crate::looks::{HEAD_BYTES, Looks, SampledRows, Table, look, utf16_of};
+use crate::looks::{
+    HEAD_BYTES, Looks, Markup, MarkupSample, SampledRows, Table, Verdict, look, utf16_of,
+};
 use crate::options::Compression;
 
 /// Size of the buffer above which it is given back once all of it is consumed.
@@ -145,11 +147,12 @@ impl ByteStream {
     }
 
     /// Returns what the first bytes look like, or nothing where the stream begins behind them; reads
-    /// no more than a line needs, and for a table no more than shows that it is none.
+    /// no more than a line needs, and where it `may_be_else` than text, for markup and for a table no more
+    /// than shows that it is none.
     pub(crate) fn looks(
         &mut self,
         text_field: &str,
-        finds_tables: bool,
+        may_be_else: bool,
     ) -> Result<Option<Looks>, Fault> {
         if !self.is_at_top {
             return Ok(None);
@@ -165,11 +168,26 @@ impl ByteStream {
         let head = &available[..available.len().min(HEAD_BYTES)];
         let is_whole = has_ended && head.len() == available.len();
         let looks = look(head, is_whole, text_field);
-        let table = match looks {
-            Looks::Text | Looks::Rows if finds_tables => self.table()?,
-            _ => None,
-        };
-        Ok(Some(table.map_or(looks, Looks::Table)))
+        if !may_be_else || !matches!(looks, Looks::Text | Looks::Rows) {
+            return Ok(Some(looks));
+        }
+        if let Some(markup) = self.markup()? {
+            return Ok(Some(Looks::Markup(markup)));
+        }
+        Ok(Some(self.table()?.map_or(looks, Looks::Table)))
+    }
+
+    /// Returns the markup that the first bytes are, if they are such.
+    fn markup(&mut self) -> Result<Option<Markup>, Fault> {
+        let mut sample = MarkupSample::default();
+        let mut has_ended = false;
+        loop {
+            match sample.follow(self.available(), has_ended) {
+                Verdict::Open => has_ended = !self.fill()?,
+                Verdict::Plain => return Ok(None),
+                Verdict::Is(markup) => return Ok(Some(markup)),
+            }
+        }
     }
 
     /// Returns the table that the first rows are, if they are one.

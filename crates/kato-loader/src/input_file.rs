@@ -205,8 +205,8 @@ impl InputFile {
     }
 
     /// Returns whether the file is to be read as plain text, and nobody has said so outright: rows of
-    /// a table are no lines of text then.
-    fn may_be_table(&self) -> bool {
+    /// a table are no lines of text then, and tags are no words.
+    fn may_be_else(&self) -> bool {
         self.certainty != Certainty::Told && self.format == Format::Text
     }
 

@@ -1,9 +1,11 @@
 //! Tells from its first bytes what a file looks like, whatever it is called.
 
+mod markup;
 mod sampled_rows;
 
 use serde::de::IgnoredAny;
 
+pub(crate) use self::markup::{Markup, MarkupSample, Verdict};
 pub(crate) use self::sampled_rows::{SampledRows, Table};
 use crate::options::{Compression, Format};
 use crate::records::python_json;
@@ -29,6 +31,8 @@ pub(crate) enum Looks {
     Rows,
     /// Rows that are a table, though neither a name nor a column says so.
     Table(Table),
+    /// Text with tags or time codes in it.
+    Markup(Markup),
     /// Something that is not read.
     Foreign(Foreign),
     /// Text of no other kind, or something that its reader will refuse.
@@ -317,6 +321,7 @@ impl Looks {
             Self::Records(format) => format.name(),
             Self::Rows => "a table of tabs",
             Self::Table(_) => "a table",
+            Self::Markup(markup) => markup.what(),
             Self::Utf16(_) => "UTF-16 text",
             Self::Foreign(foreign) => foreign.what,
             Self::Text => "plain text",

@@ -57,6 +57,9 @@ impl Fault {
                 fields: table.n_fields as u64,
                 rows: table.n_rows as u64,
             },
+            Looks::Markup(markup) => BadReason::Markup {
+                what: markup.what().to_owned(),
+            },
             looks => BadReason::AnotherFormat {
                 read_as: read_as.to_owned(),
                 looks_like: looks.what().to_owned(),

@@ -108,7 +108,7 @@ impl InputFile {
     ) -> Result<(ByteStream, Format), Fault> {
         let raw = self.open(offset, end)?;
         let mut stream = ByteStream::open(raw, self.how(selection), offset)?;
-        let format = match stream.looks(&selection.text_field, self.may_be_table())? {
+        let format = match stream.looks(&selection.text_field, self.may_be_else())? {
             Some(looks) => self.agreed(looks)?,
             None => self.format,
         };

@@ -11,15 +11,19 @@ const SAMPLE_ROWS: usize = 100;
 /// Rows that make a table, at least: fewer lines of prose may be alike by chance.
 const LEAST_ROWS: usize = 6;
 
-/// Rows that make a table of tabs, at least: tabs also align what is no table, for some lines.
-const LEAST_ROWS_OF_TABS: usize = 20;
+/// Rows that make a table of tabs or of two columns, at least: tabs also align what is no table, for some
+/// lines, and one delimiter stands in each of some lines by chance.
+const LEAST_ROWS_OF_DOUBT: usize = 20;
 
-/// Delimiters in each row of a table, at least: a line of verse often has one comma.
-const LEAST_DELIMITERS: usize = 2;
-
-/// What may stand between fields: the likelier first, where the rows are alike by several. Numbers
-/// have commas, too.
-const DELIMITERS: [u8; 3] = [b'\t', b';', b','];
+/// What may stand between fields, and whether fields may be quoted: the likelier first, where the rows
+/// are alike by several. Numbers have commas, too.
+const DELIMITERS: [(u8, bool); 5] = [
+    (b'\t', false),
+    (b'|', false),
+    (b'|', true),
+    (b';', true),
+    (b',', true),
+];
 
 /// A table that plain text looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +47,7 @@ pub(crate) struct SampledRows {
 /// The rows as one delimiter cuts them.
 struct Rows {
     delimiter: u8,
-    /// None for tabs: a quote is a character there.
+    /// None where a quote is a character.
     quotes: Option<Quotes>,
     is_table: bool,
     n_rows: usize,
@@ -51,10 +55,16 @@ struct Rows {
     n_delimiters: usize,
     /// Delimiters of all rows that a blank stands behind, as behind the commas of prose.
     n_apart: usize,
-    /// Whether the first field of some row, and the last of some, holds something: of code and of
-    /// indented text, every line begins or ends with a delimiter.
-    has_first: bool,
-    has_last: bool,
+    /// Rows whose first field, and whose last, holds something: of code and of indented text, every line
+    /// begins or ends with a delimiter.
+    n_first: usize,
+    n_last: usize,
+    /// Rows whose first field, and whose second, is a number; and those whose is a number or quoted.
+    n_numbers: [usize; 2],
+    n_values: [usize; 2],
+    field: Field,
+    /// Fields of the row that are strokes, as all are below the header of a table in Markdown.
+    n_rules: usize,
     /// Delimiters of the row that is under way, and the byte in front.
     in_row: usize,
     before: u8,
@@ -105,16 +115,20 @@ impl SampledRows {
 
 impl Rows {
     /// Creates rows in front of the first one.
-    fn new(delimiter: u8) -> Self {
+    fn new((delimiter, is_quoted): (u8, bool)) -> Self {
         Self {
             delimiter,
-            quotes: (delimiter != b'\t').then(|| Quotes::new(delimiter)),
+            quotes: is_quoted.then(|| Quotes::new(delimiter)),
             is_table: true,
             n_rows: 0,
             n_delimiters: 0,
             n_apart: 0,
-            has_first: false,
-            has_last: false,
+            n_first: 0,
+            n_last: 0,
+            n_numbers: [0; 2],
+            n_values: [0; 2],
+            field: Field::default(),
+            n_rules: 0,
             in_row: 0,
             before: b'\n',
             is_behind: false,
@@ -132,11 +146,15 @@ impl Rows {
         self.n_apart += usize::from(self.is_behind && matches!(byte, b' ' | b'\t'));
         self.is_behind = byte == self.delimiter && begins_field;
         if self.is_behind {
-            self.has_first |= self.in_row == 0 && self.before != b'\n';
+            self.n_first += usize::from(self.in_row == 0 && self.before != b'\n');
+            self.end_field();
             self.in_row += 1;
         } else if ends_row {
-            self.has_last |= self.before != self.delimiter;
+            self.n_last += usize::from(self.before != self.delimiter);
+            self.end_field();
             self.end_row();
+        } else {
+            self.field.pass(byte);
         }
         self.is_table &= !self.quotes.as_ref().is_some_and(Quotes::is_broken);
         // A carriage return is a part of the line break behind it.
@@ -145,14 +163,32 @@ impl Rows {
         }
     }
 
+    /// Counts the field that ends.
+    fn end_field(&mut self) {
+        let field = std::mem::take(&mut self.field);
+        if let Some(n_numbers) = self.n_numbers.get_mut(self.in_row) {
+            *n_numbers += usize::from(field.is_number());
+            self.n_values[self.in_row] += usize::from(field.is_number() || field.is_quoted);
+        }
+        self.n_rules += usize::from(field.is_rule());
+    }
+
     /// Compares the row that ends with the first one.
     fn end_row(&mut self) {
+        let is_rule = std::mem::take(&mut self.n_rules) == self.in_row + 1;
+        self.is_table &= !(is_rule && self.delimiter == b'|');
         if self.n_rows == 0 {
             self.n_delimiters = self.in_row;
         }
-        self.is_table &= self.in_row >= LEAST_DELIMITERS && self.in_row == self.n_delimiters;
+        self.is_table &= self.in_row > 0 && self.in_row == self.n_delimiters;
         self.n_rows += 1;
         self.in_row = 0;
+        if self.is_pair() && self.quotes.is_some() {
+            // Verse has a comma in each line, too. Of a table one column has numbers or quotes, but for its
+            // header.
+            let is_value = |n_values: &usize| n_values + 1 >= self.n_rows;
+            self.is_table &= self.n_values.iter().any(is_value);
+        }
     }
 
     /// Returns whether more bytes may say something else.
@@ -163,17 +199,72 @@ impl Rows {
     /// Returns the table that the rows are, if they are one.
     fn table(&self) -> Option<Table> {
         let least = match self.delimiter {
-            b'\t' => LEAST_ROWS_OF_TABS,
+            b'\t' => LEAST_ROWS_OF_DOUBT,
+            _ if self.is_pair() => LEAST_ROWS_OF_DOUBT,
             _ => LEAST_ROWS,
         };
         let n_close = (self.n_rows * self.n_delimiters).saturating_sub(self.n_apart);
         let is_close = n_close > self.n_apart;
-        let has_ends = self.has_first && self.has_last;
-        (self.is_table && self.n_rows >= least && is_close && has_ends).then_some(Table {
+        let has_ends = match self.delimiter {
+            _ if self.is_pair() => self.n_first == self.n_rows && self.n_last * 2 > self.n_rows,
+            // Some write a bar behind every field, and none in front of the first one.
+            b'|' => self.n_first == self.n_rows,
+            _ => self.n_first > 0 && self.n_last > 0,
+        };
+        let is_found = self.n_rows >= least && is_close && has_ends && !self.is_of_numbers();
+        (self.is_table && is_found).then_some(Table {
             delimiter: self.delimiter,
-            n_fields: self.n_delimiters + 1,
+            n_fields: self.n_delimiters + usize::from(self.n_last > 0),
             n_rows: self.n_rows,
         })
+    }
+
+    /// Returns whether the rows have two fields.
+    fn is_pair(&self) -> bool {
+        self.n_delimiters == 1
+    }
+
+    /// Returns whether each row may be a number that has a comma in it.
+    fn is_of_numbers(&self) -> bool {
+        let is_number = |n_numbers: &usize| *n_numbers == self.n_rows;
+        self.is_pair() && self.delimiter == b',' && self.n_numbers.iter().all(is_number)
+    }
+}
+
+/// A field that is under way.
+#[derive(Clone, Copy, Default)]
+struct Field {
+    n_bytes: usize,
+    n_digits: usize,
+    /// Bytes that stand in numbers beside digits.
+    n_signs: usize,
+    /// Hyphens, colons and blanks.
+    n_strokes: usize,
+    is_quoted: bool,
+}
+
+impl Field {
+    /// Passes one byte.
+    fn pass(&mut self, byte: u8) {
+        self.is_quoted |= self.n_bytes == 0 && byte == b'"';
+        if matches!(byte, b'\r' | b'\n') {
+            return;
+        }
+        self.n_bytes += 1;
+        self.n_digits += usize::from(byte.is_ascii_digit());
+        self.n_signs += usize::from(matches!(
+            byte,
+            b'.' | b',' | b'-' | b'+' | b'e' | b'E' | b'%' | b' '
+        ));
+        self.n_strokes += usize::from(matches!(byte, b'-' | b':' | b' '));
+    }
+
+    fn is_number(self) -> bool {
+        self.n_digits > 0 && self.n_digits + self.n_signs == self.n_bytes
+    }
+
+    fn is_rule(self) -> bool {
+        self.n_bytes > 0 && self.n_strokes == self.n_bytes
     }
 }
 
@@ -227,9 +318,39 @@ mod tests {
         let tabs = |n: usize| format!("{n}\t\"a\tb\n");
         assert_eq!(table(&rows(20, tabs)), Some(('\t', 3, 20)));
         assert_eq!(table(&rows(19, tabs)), None);
+        let bars = |n: usize| format!("{n}|\"a|b, c\n");
+        assert_eq!(table(&rows(6, bars)), Some(('|', 3, 6)));
+        let quoted = |n: usize| format!("{n}|\"a|b,\nc\"|5\n");
+        assert_eq!(table(&rows(6, quoted)), Some(('|', 3, 6)));
+        let ended = |n: usize| format!("{n}|-|b|\n");
+        assert_eq!(table(&rows(6, ended)), Some(('|', 3, 6)));
         // Rows longer than the sample, but for the first ones.
-        let long = |n: usize| format!("{n},{},z\n", "x".repeat(n * n * n * 100));
+        let long = |n: usize| format!("{n},{},z\n", "x".repeat(n * n * 100));
         assert_eq!(table(&rows(99, long)).map(|(_, fields, _)| fields), Some(3));
+    }
+
+    #[test]
+    fn two_columns_are_a_table_where_little_else_looks_so() {
+        type Row = fn(usize) -> String;
+        let cases: [(Row, char); 7] = [
+            (
+                |n| format!("{}\tGo on, {n}.\n", ["ham", "spam"][n % 2]),
+                '\t',
+            ),
+            (|n| format!("wavs/{n}.wav|\"It was,\" he said.\n"), '|'),
+            (|n| format!("{n},the best of times\n"), ','),
+            (|n| format!("\"So, {n}, so\",good\n"), ','),
+            (|n| format!("the,\"{n}\"\r\n"), ','),
+            (|n| format!("word {n};-{n},25\n"), ';'),
+            (|n| format!("{n};{n}\n"), ';'),
+        ];
+        for (row, delimiter) in cases {
+            let text = rows(20, row);
+            assert_eq!(table(&text), Some((delimiter, 2, 20)), "{text:.80}");
+            assert_eq!(table(&rows(19, row)), None, "{text:.80}");
+            let header = format!("a{delimiter}b\n");
+            assert_eq!(table(&(header + &text)), Some((delimiter, 2, 21)));
+        }
     }
 
     #[test]
@@ -246,6 +367,21 @@ mod tests {
             rows(50, |n| format!("|name{n}|\t\t\tis aligned\n")),
             rows(50, |n| format!("if {n};then;\n")),
             rows(50, |n| format!("a,b,{n}\n")) + "And so on.\n" + &rows(50, |_| "a,b,c\n".into()),
+            // Tables of Markdown, and of what else draws them.
+            rows(50, |n| format!("| a | {n} |\n")),
+            rows(50, |n| format!("|a|{n}|\n")),
+            rows(50, |n| format!("a {n}|\n")),
+            rows(50, |n| format!("a | b | {n}\n")),
+            "a|b|c\n:-|---|-:\n".to_owned() + &rows(50, |n| format!("a|b|{n}\n")),
+            "a|b\n- | -\n".to_owned() + &rows(50, |n| format!("a|{n}\n")),
+            rows(50, |n| format!("cat {n} | wc\n")),
+            // Two columns, of which none has numbers, and numbers alone.
+            rows(50, |n| format!("Wer reitet so spät,{n} Nacht und Wind\n")),
+            rows(50, |n| format!("run {n}();stop();\n")),
+            rows(50, |n| format!("{n},25\n")),
+            rows(50, |n| format!("{n},the best\n")) + "And so on.\n",
+            rows(50, |n| format!("\tindented {n}\n")),
+            rows(50, |n| format!("So it was, \t{n}\n\n")),
             // Cut off within a quoted field.
             rows(7, |n| format!("a,b,{n}\n")) + "a,b,\"c\nd\n",
             String::new(),

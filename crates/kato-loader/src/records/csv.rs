@@ -151,20 +151,27 @@ impl CsvReader {
         let delimiter = delimiter_of(self.format);
         let others = [Format::Csv, Format::Tsv].into_iter();
         let mut others = others.filter(|other| *other != self.format);
+        let not_read = [
+            (b';', "a table of semicolons"),
+            (b'|', "a table of vertical bars"),
+        ];
+        let mut not_read = not_read.into_iter();
         match others.find(|other| holds(delimiter_of(*other))) {
             Some(other) => Some(BadReason::AnotherFormat {
                 read_as: self.format.name().to_owned(),
                 looks_like: other.name().to_owned(),
             }),
-            None if holds(b';') => Some(BadReason::Unsupported {
-                what: "a table of semicolons".to_owned(),
-                instead: match delimiter {
-                    b'\t' => "write it with tabs",
-                    _ => "write it with commas",
-                }
-                .to_owned(),
-            }),
-            None => None,
+            None => {
+                let (_, what) = not_read.find(|(delimiter, _)| holds(*delimiter))?;
+                Some(BadReason::Unsupported {
+                    what: what.to_owned(),
+                    instead: match delimiter {
+                        b'\t' => "write it with tabs",
+                        _ => "write it with commas",
+                    }
+                    .to_owned(),
+                })
+            }
         }
     }
 

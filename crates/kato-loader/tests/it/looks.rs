@@ -238,6 +238,11 @@ fn rows_of_a_table_are_no_lines_of_text() {
         semicolons.contains("with semicolons between"),
         "{semicolons}"
     );
+    let bars = failure(builder().with_input(folder.write("wavs.txt", rows("|"))));
+    assert!(bars.contains("with vertical bars between"), "{bars}");
+    let pairs: String = (0..20).map(|n| format!("ham\tSo, {n}.\n")).collect();
+    let told = failure(builder().with_input(folder.write("pairs.txt", pairs)));
+    assert!(told.contains("have 2 fields each, with tabs"), "{told}");
     let tabs: String = (0..20).map(|n| format!("{n}\ta\tb\n")).collect();
     let told = failure(builder().with_input(folder.write("tabs.txt", tabs)));
     assert!(told.contains("with tabs between"), "{told}");
@@ -258,6 +263,62 @@ fn rows_of_a_table_are_no_lines_of_text() {
 }
 
 #[test]
+fn tags_and_time_codes_are_no_words() {
+    let page = "\n<!DOCTYPE html>\n<html><body><p>It was.</p></body></html>\n";
+    let feed = "<?xml version=\"1.0\"?>\n<rss><item><title>It was.</title></item></rss>\n";
+    let subtitles = "1\n00:00:01,000 --> 00:00:04,000\nIt was.\n";
+    let folder = Folder::new();
+    for (text, is_told) in [
+        (page, "looks like HTML: its tags would be learned"),
+        (feed, "looks like XML: its tags would be learned"),
+        (
+            subtitles,
+            "looks like subtitles: its numbers and times would be learned",
+        ),
+    ] {
+        for (name, bytes) in [
+            ("page.html", text.into()),
+            ("page.txt", text.into()),
+            ("page", [b"\xEF\xBB\xBF", text.as_bytes()].concat()),
+            ("wide.srt", utf16(text, true)),
+            ("page.md.gz", gzip(text.as_bytes())),
+            ("page.zst", zstd(text.as_bytes())),
+        ] {
+            let path = folder.write(name, bytes);
+            for unit in [TextUnit::File, TextUnit::Line, TextUnit::Paragraphs] {
+                let open = || builder().with_input(&path).with_text_unit(unit);
+                let told = failure(open());
+                assert!(told.contains(is_told), "{name}: {told}");
+                assert_eq!(failure(open().with_workers(2)), told, "{name}");
+                let meant = open().with_format(Format::Text);
+                assert!(texts(meant).concat().contains("It was."), "{name}");
+            }
+        }
+        for piece in [1, 100, 100_000] {
+            let bytes = Pieces(text.into(), piece);
+            let told = failure(builder().with_reader("-", bytes));
+            assert!(told.contains(is_told), "{told}");
+        }
+    }
+    let folder = Folder::new();
+    folder.write("a.txt", "It was.");
+    folder.write("b.txt", page);
+    folder.write("c.txt", "It is <b>so</b>.");
+    let (found, ledger) = with_ledger(builder().with_input(folder.path()));
+    assert_eq!(found, ["It was.", "It is <b>so</b>."]);
+    assert!(
+        ledger.len() == 1 && ledger[0].contains("b.txt"),
+        "{ledger:?}"
+    );
+    let mut loader = builder().with_input(folder.at("b.txt")).build().unwrap();
+    let advice = loader.find_map(Result::err).unwrap().advice().unwrap();
+    assert_eq!(
+        advice.to_string(),
+        "take the text out of it first, read it as plain text with `Format::Text`, or leave it out"
+    );
+}
+
+#[test]
 fn a_table_with_another_delimiter_is_told_by_its_header() {
     let folder = Folder::new();
     for (name, rows, expected) in [
@@ -275,6 +336,11 @@ fn a_table_with_another_delimiter_is_told_by_its_header() {
             "a.tsv",
             "body,lang\na,en\n",
             "and looks like comma-separated",
+        ),
+        (
+            "a.tsv",
+            "text|lang\na|en\n",
+            "a table of vertical bars, which is not read: write it with tabs",
         ),
         ("a.csv", "body\na\n", "no column `text` among body"),
     ] {
