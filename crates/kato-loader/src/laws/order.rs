@@ -194,7 +194,7 @@ fn what_is_too_large_to_be_held_is_read_in_slices_in_the_order_of_what_is_held()
             corpus.open().with_order(order)
         };
         let held = read(open(1 << 30));
-        assert_eq!(held.documents.len() + held.ledger.len(), 300 - 7);
+        assert_eq!(held.documents.len() + held.ledger.len(), 300 - 8);
         for workers in [0, 3] {
             let small = || open(1).with_workers(workers);
             assert_eq!(read(small()), held);
