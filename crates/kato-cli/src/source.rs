@@ -608,11 +608,10 @@ impl Sources {
         self.sources.iter().filter_map(Source::entry)
     }
 
-    /// Refuses sources with different text fields that are not mixed, because one stream has one
-    /// text field.
+    /// Refuses sources with different fields that are not mixed, because one stream has one text
+    /// field, and one id field.
     fn check_fields(&self) -> Result<()> {
-        let is_mixed = self.sources.iter().any(|source| source.weight.is_some());
-        if is_mixed || self.args.field.is_some() {
+        if self.sources.iter().any(|source| source.weight.is_some()) {
             return Ok(());
         }
         let field_of = |source: &Source| {
@@ -620,13 +619,32 @@ impl Sources {
             entry.map_or("text".to_owned(), |entry| entry.text_field.clone())
         };
         let fields: Vec<String> = self.sources.iter().map(field_of).collect();
-        if let [first, rest @ ..] = fields.as_slice()
+        if self.args.field.is_none()
+            && let [first, rest @ ..] = fields.as_slice()
             && let Some(other) = rest.iter().find(|field| *field != first)
         {
             bail_as!(
                 Usage,
                 "the sources differ in the field that holds the text, `{first}` and `{other}`: name it with --field, or mix them \
                  with weights, as in `0.5*c4 0.5*refinedweb`"
+            );
+        }
+        // Of files nobody has said that they have none.
+        let mut entries = self.entries();
+        if self.args.id_field.is_none()
+            && let Some(first) = entries.next()
+            && let Some(other) = entries.find(|entry| entry.id_field != first.id_field)
+        {
+            let told = |entry: &DatasetEntry| match &entry.id_field {
+                Some(field) => format!("`{field}` of {}", entry.key),
+                None => format!("none of {}", entry.key),
+            };
+            bail_as!(
+                Usage,
+                "the sources differ in the field that holds a document's id, {} and {}: name it with --id-field, or mix them \
+                 with weights, as in `0.5*c4 0.5*refinedweb`",
+                told(first),
+                told(other)
             );
         }
         Ok(())
@@ -696,5 +714,32 @@ mod tests {
         let sources = resolve("c4 refinedweb --field body").unwrap();
         assert_eq!(sources.text_field(), "body");
         assert_eq!(sources.rows_by_registry(), Some(364_868_892 + 968_000_015));
+    }
+
+    #[cfg(feature = "remote")]
+    #[test]
+    fn sources_without_weights_share_one_id_field() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("datasets.toml");
+        let entry = |key: &str, rest: &str| {
+            format!("[[dataset]]\nkey = \"{key}\"\nsource = \"{key}.jsonl\"\n{rest}\n")
+        };
+        let entries = [
+            entry("plain", ""),
+            entry("letters", "id_field = \"letter\""),
+            entry("notes", "id_field = \"note\""),
+        ];
+        std::fs::write(&file, entries.concat()).unwrap();
+        let resolve = |sources: &str| resolve(&format!("{sources} --registry {}", file.display()));
+        for (sources, expected) in [
+            ("plain letters", "none of plain and `letter` of letters"),
+            ("letters plain", "`letter` of letters and none of plain"),
+            ("letters notes", "`letter` of letters and `note` of notes"),
+        ] {
+            let error = resolve(sources).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+            resolve(&format!("{sources} --id-field id")).unwrap();
+        }
+        resolve("0.5*plain 0.5*letters").unwrap();
     }
 }

@@ -101,6 +101,8 @@ pub enum ClientError {
         "find session {session_id:?}: the server forgot it again after recovery; raise the session TTL"
     )]
     SessionNotFound {
+        /// The HTTP status: 404, or 410 of a session that has expired.
+        status: u16,
         /// The session.
         session_id: String,
     },
@@ -249,13 +251,14 @@ impl ClientError {
         matches!(self, Self::Timeout { .. })
     }
 
-    /// Returns the HTTP status of a refusal; 404 where the session is gone.
+    /// Returns the HTTP status of a refusal.
     #[must_use]
     pub const fn status(&self) -> Option<u16> {
         match self {
-            Self::Status { status, .. } | Self::Validation { status, .. } => Some(*status),
+            Self::Status { status, .. }
+            | Self::Validation { status, .. }
+            | Self::SessionNotFound { status, .. } => Some(*status),
             Self::Retired { .. } => Some(409),
-            Self::SessionNotFound { .. } => Some(404),
             _ => None,
         }
     }
@@ -280,7 +283,7 @@ const fn of_status(status: u16) -> ErrorKind {
         // database is away.
         408 | 425 | 429 | 500 | 502..=504 => ErrorKind::Unavailable,
         401 | 403 => ErrorKind::Denied,
-        404 => ErrorKind::NotFound,
+        404 | 410 => ErrorKind::NotFound,
         409 => ErrorKind::Conflict,
         // KATO lists the faults of arguments, but for those that it finds later.
         422 => ErrorKind::InvalidArgument,

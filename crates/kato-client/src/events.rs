@@ -59,7 +59,7 @@ impl EventStream {
         let mut request = target
             .socket_uri()?
             .into_client_request()
-            .map_err(not_open)?;
+            .map_err(|error| not_connected(error.into()))?;
         for (name, value) in &pool.headers {
             request.headers_mut().insert(name.clone(), value.clone());
         }
@@ -137,16 +137,27 @@ fn event(text: &str) -> Result<TimedEvent, ClientError> {
     Ok(TimedEvent { timestamp, event })
 }
 
-/// Creates the error of a stream that was not opened.
+/// Creates the error of a stream that was not opened though the request was sent.
 fn not_open(error: tungstenite::Error) -> ClientError {
+    use tungstenite::Error;
+    use tungstenite::error::ProtocolError;
     match error {
-        tungstenite::Error::Http(response) => ClientError::Status {
+        Error::Http(response) => ClientError::Status {
             status: response.status().as_u16(),
             method: "GET",
             path: PATH.to_owned(),
             detail: "the server does not open a stream of events".to_owned(),
         },
-        error => not_connected(error.into()),
+        Error::Io(_)
+        | Error::ConnectionClosed
+        | Error::AlreadyClosed
+        | Error::Protocol(ProtocolError::HandshakeIncomplete) => broken(error),
+        // There is an answer, of something that is no such stream.
+        error => ClientError::Decode {
+            method: "GET",
+            path: PATH.to_owned(),
+            source: Box::new(error),
+        },
     }
 }
 
@@ -159,7 +170,7 @@ fn not_connected(source: Box<dyn std::error::Error + Send + Sync>) -> ClientErro
     }
 }
 
-/// Creates the error of a stream that broke.
+/// Creates the error of a stream that broke, be it before it was open.
 fn broken(error: tungstenite::Error) -> ClientError {
     ClientError::Interrupted {
         method: "GET",

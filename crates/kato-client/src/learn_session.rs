@@ -320,5 +320,5 @@ impl KatoClient {
 
 /// Returns whether there is no such session, also if the text that says so was cut.
 fn is_gone(failure: &Failure) -> bool {
-    failure.meaning == Meaning::SessionGone || failure.status == Some(404)
+    failure.meaning == Meaning::SessionGone || matches!(failure.status, Some(404 | 410))
 }

@@ -143,8 +143,8 @@ impl FetcherBuilder {
     /// Sets how many requests may be under way at a time, over all clones and readers; at least 1.
     /// Default: [`DEFAULT_MAX_REQUESTS`].
     ///
-    /// A [`FileStream`](crate::FileStream) without a cache counts only until its answer begins. Lists
-    /// of object stores do not count.
+    /// A [`FileStream`](crate::FileStream) without a cache counts only until its answer begins. A list
+    /// of an object store counts as one request, whatever its number of pages.
     pub fn with_max_requests(mut self, requests: usize) -> Self {
         self.max_requests = requests;
         self

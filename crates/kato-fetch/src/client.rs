@@ -232,17 +232,30 @@ impl Client {
             None => self.body(response, url),
         };
         let shown = redacted(url);
-        let text = self.collect(body, &shown);
+        let mut text = Vec::new();
         // `idle` bounds a silence. This bounds the whole body, which may come in several pieces.
-        match tokio::time::timeout(self.timeouts.idle.saturating_mul(4), text).await {
-            Ok(text) => Ok((text?, headers)),
-            Err(_) => Err(self.servers.silence(url, self.timeouts.idle)),
+        let longest = self.timeouts.idle.saturating_mul(4);
+        match tokio::time::timeout(longest, self.collect(body, &shown, &mut text)).await {
+            Ok(collected) => collected?,
+            Err(_) => {
+                return Err(FetchError::Unfinished {
+                    url: shown,
+                    received: text.len() as u64,
+                    waited: longest,
+                    attempts: 1,
+                });
+            }
         }
+        Ok((utf8(text, &shown)?, headers))
     }
 
-    /// Returns the text of a body that keeps to the limit of an answer.
-    pub(crate) async fn collect(&self, mut body: Body, shown: &str) -> Result<String, FetchError> {
-        let mut text = Vec::new();
+    /// Appends a body that keeps to the limit of an answer.
+    pub(crate) async fn collect(
+        &self,
+        mut body: Body,
+        shown: &str,
+        text: &mut Vec<u8>,
+    ) -> Result<(), FetchError> {
         while let Some(piece) = body.next().await {
             text.extend_from_slice(&piece?);
             if text.len() as u64 > self.limits.answer_bytes {
@@ -254,11 +267,7 @@ impl Client {
                 });
             }
         }
-        String::from_utf8(text).map_err(|_| FetchError::WrongAnswer {
-            url: shown.to_owned(),
-            reason: "a text that is not UTF-8".to_owned(),
-            attempts: 1,
-        })
+        Ok(())
     }
 
     /// Returns the body of an answer, which fails when it is silent for too long, or too slow.
@@ -433,6 +442,15 @@ pub(crate) fn connection(url: &Url, source: impl Into<Cause>) -> FetchError {
         attempts: 1,
         source: source.into(),
     }
+}
+
+/// Returns the text of an answer.
+pub(crate) fn utf8(text: Vec<u8>, shown: &str) -> Result<String, FetchError> {
+    String::from_utf8(text).map_err(|_| FetchError::WrongAnswer {
+        url: shown.to_owned(),
+        reason: "a text that is not UTF-8".to_owned(),
+        attempts: 1,
+    })
 }
 
 /// Returns the error for an answer that is not what was asked for.

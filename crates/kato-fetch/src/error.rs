@@ -169,6 +169,21 @@ pub enum FetchError {
         /// Attempts made.
         attempts: u32,
     },
+    /// An answer of an API came in pieces, and was not whole when its time was over.
+    #[error(
+        "`{url}` had not answered in full after {waited:?}, with {received} bytes{}; try again later, or allow more time",
+        after(*attempts)
+    )]
+    Unfinished {
+        /// The address.
+        url: String,
+        /// Bytes received.
+        received: u64,
+        /// How long the last attempt waited for all of it.
+        waited: Duration,
+        /// Attempts made.
+        attempts: u32,
+    },
     /// A server sends or announces more than is allowed.
     #[error(
         "`{url}` {what}, more than the {limit} bytes that are allowed; allow more ({setting}) if that is right"
@@ -308,6 +323,7 @@ impl FetchError {
             | Self::WrongAnswer { .. }
             | Self::Timeout { .. }
             | Self::TooSlow { .. }
+            | Self::Unfinished { .. }
             | Self::Stalled { .. }
             | Self::Connection { .. } => true,
             Self::Status { status, .. } => is_transient_status(*status),
@@ -356,12 +372,13 @@ impl FetchError {
             | Self::InvalidSetting { .. }
             | Self::UnknownConfig { .. }
             | Self::UnknownSplit { .. } => ErrorKind::InvalidArgument,
+            // Though it is tried again: what came to the end of the attempts is how the server answers.
+            Self::WrongAnswer { .. } => ErrorKind::Malformed,
             error if error.is_transient() => ErrorKind::Unavailable,
             Self::NoFiles { .. } => ErrorKind::NotFound,
             Self::PartialConversionOnly { .. }
             | Self::NoRanges { .. }
             | Self::Unsupported { .. } => ErrorKind::Unsupported,
-            Self::WrongAnswer { .. } => ErrorKind::Malformed,
             _ => ErrorKind::Other,
         }
     }
@@ -402,6 +419,7 @@ impl FetchError {
         | Self::WrongAnswer { attempts, .. }
         | Self::Timeout { attempts, .. }
         | Self::TooSlow { attempts, .. }
+        | Self::Unfinished { attempts, .. }
         | Self::Stalled { attempts, .. }
         | Self::Connection { attempts, .. }
         | Self::Status { attempts, .. } = &mut self
@@ -422,7 +440,8 @@ impl From<FetchError> for io::Error {
             FetchError::Timeout { .. }
             | FetchError::Silent { .. }
             | FetchError::Stalled { .. }
-            | FetchError::TooSlow { .. } => io::ErrorKind::TimedOut,
+            | FetchError::TooSlow { .. }
+            | FetchError::Unfinished { .. } => io::ErrorKind::TimedOut,
             FetchError::Truncated { .. } => io::ErrorKind::UnexpectedEof,
             FetchError::Connection { .. } => io::ErrorKind::ConnectionAborted,
             // Not `Interrupted` for a cancelled read: `Read::read_exact` and others would try
@@ -514,5 +533,36 @@ mod tests {
         for status in [200, 301, 400, 401, 403, 404, 410, 412, 416, 501] {
             assert!(!is_transient_status(status), "{status}");
         }
+    }
+
+    #[test]
+    fn a_wrong_answer_is_no_absence_though_it_is_tried_again() {
+        let url = || "https://x/y".to_owned();
+        let wrong = || FetchError::WrongAnswer {
+            url: url(),
+            reason: "no JSON".to_owned(),
+            attempts: 3,
+        };
+        assert!(wrong().is_transient());
+        assert_eq!(wrong().kind(), ErrorKind::Malformed);
+        let broken = FetchError::NotResumable {
+            url: url(),
+            position: 1,
+            reason: "of this test",
+            source: Box::new(wrong()),
+        };
+        assert_eq!(broken.kind(), ErrorKind::Malformed);
+        let late = FetchError::Unfinished {
+            url: url(),
+            received: 5,
+            waited: Duration::from_secs(120),
+            attempts: 1,
+        };
+        assert!(late.is_transient());
+        assert_eq!(late.kind(), ErrorKind::Unavailable);
+        assert_eq!(
+            late.after(3).to_string(),
+            "`https://x/y` had not answered in full after 120s, with 5 bytes (after 3 attempts); try again later, or allow more time"
+        );
     }
 }

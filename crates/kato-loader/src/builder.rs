@@ -43,6 +43,10 @@ pub struct StreamingDatasetLoaderBuilder {
     mixed: Vec<(f64, Self)>,
     mixing: Mixing,
     pub(crate) selection: CorpusOptions,
+    /// Text and id fields of the datasets of a registry among the inputs, until the caller says which to
+    /// read.
+    pub(crate) text_fields: Vec<String>,
+    pub(crate) id_fields: Vec<Option<String>>,
     filter: Option<Filter>,
     on_bad_record: OnBadRecord,
     ledger_capacity: usize,
@@ -99,6 +103,8 @@ impl StreamingDatasetLoaderBuilder {
             mixed: Vec::new(),
             mixing: Mixing::default(),
             selection: CorpusOptions::default(),
+            text_fields: Vec::new(),
+            id_fields: Vec::new(),
             filter: None,
             on_bad_record: OnBadRecord::default(),
             ledger_capacity: DEFAULT_LEDGER_CAPACITY,
@@ -265,6 +271,26 @@ impl StreamingDatasetLoaderBuilder {
     /// Refuses options that no corpus can be read with.
     fn check(&self) -> Result<(), LoadError> {
         check_options(&self.selection, self.ledger_capacity)?;
+        // One of them would be read by the field of another.
+        for (is_agreed, reason) in [
+            (
+                are_same(&self.text_fields),
+                "the datasets differ in the field that holds the text: name it behind them with `with_text_field`, or mix \
+                 them with `with_mixed`",
+            ),
+            (
+                are_same(&self.id_fields),
+                "the datasets differ in the field that names the documents: name it behind them with `with_id_field`, or mix \
+                 them with `with_mixed`",
+            ),
+        ] {
+            if !is_agreed {
+                return Err(LoadError::InvalidOption {
+                    option: "with_dataset",
+                    reason,
+                });
+            }
+        }
         self.selection.order.check()?;
         self.selection.shard.map_or(Ok(()), Shard::check)?;
         self.selection
@@ -321,6 +347,11 @@ impl StreamingDatasetLoaderBuilder {
         }
         Ok(())
     }
+}
+
+/// Returns whether all are equal.
+fn are_same<T: PartialEq>(items: &[T]) -> bool {
+    items.windows(2).all(|pair| pair[0] == pair[1])
 }
 
 /// Refuses options that have no meaning for any input.

@@ -33,6 +33,11 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// Returns whether its fault was taken out.
+    pub(crate) fn is_taken(&self) -> bool {
+        matches!(self.outcome, Outcome::Bad(None) | Outcome::Broken(None))
+    }
+
     /// Takes out the fault, if it stands for a stretch that could not be reached.
     pub(crate) fn take_transient_fault(&mut self) -> Option<Fault> {
         match &mut self.outcome {
@@ -160,6 +165,45 @@ impl Chunk {
     /// The same number from filling to recycling, as the budget relies on.
     pub(crate) fn memory(&self) -> usize {
         self.text.capacity() + self.ids.capacity() + self.entries.len() * size_of::<Entry>()
+    }
+
+    /// Returns the bytes of its records, which may be less than its [memory](Self::memory).
+    pub(crate) fn record_bytes(&self) -> usize {
+        self.text.len() + self.ids.len() + self.entries.len() * size_of::<Entry>()
+    }
+
+    /// Returns the bytes of its longest text.
+    pub(crate) fn longest_text(&self) -> usize {
+        let mut start = 0;
+        let lengths = self.entries.iter().map(|entry| {
+            let length = entry.text_end - start;
+            start = entry.text_end;
+            length
+        });
+        lengths.max().unwrap_or(0)
+    }
+
+    /// Keeps the records that `keeps` wants by their positions, and no more memory than these need.
+    pub(crate) fn retain(&mut self, mut keeps: impl FnMut(usize, &Entry) -> bool) {
+        let (text, ids) = (
+            std::mem::take(&mut self.text),
+            std::mem::take(&mut self.ids),
+        );
+        let (mut at, mut text_start, mut id_start) = (0, 0, 0);
+        self.entries.retain_mut(|entry| {
+            let (text_end, id_end) = (entry.text_end, entry.id_end);
+            let is_kept = keeps(at, entry);
+            if is_kept {
+                self.text.push_str(&text[text_start..text_end]);
+                self.ids.push_str(&ids[id_start..id_end]);
+                (entry.text_end, entry.id_end) = (self.text.len(), self.ids.len());
+            }
+            (at, text_start, id_start) = (at + 1, text_end, id_end);
+            is_kept
+        });
+        self.text.shrink_to_fit();
+        self.ids.shrink_to_fit();
+        self.entries.shrink_to_fit();
     }
 
     /// Appends text and id of the record at a position of the chunk.

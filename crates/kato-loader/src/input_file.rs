@@ -312,7 +312,7 @@ impl InputFile {
         }
         let size = self.size.unwrap_or(0);
         let step = selection.extent_bytes;
-        if self.has_cuttable_rows(selection) && size > step && !self.is_utf16() {
+        if self.has_cuttable_rows(selection, size) && !self.is_utf16() {
             return self.cut_rows(selection, size);
         }
         let can_cut = cut_lines && self.has_cuttable_lines(selection) && self.deal.is_none();

@@ -23,8 +23,7 @@ use crate::workers::Workers;
 /// Room beyond a batch's target, in bytes, so that the last document seldom moves the others.
 const BATCH_SLACK_BYTES: usize = 64 << 10;
 
-/// Reads the documents of a corpus, one after the other, in bounded memory; in shuffled order a file
-/// that is one block is held whole.
+/// Reads the documents of a corpus, one after the other, in bounded memory.
 ///
 /// It has three forms: an iterator of [`Document`]s; [`next_batch`](Self::next_batch), which packs
 /// many small documents into one allocation for a worker thread; and

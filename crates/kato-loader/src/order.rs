@@ -19,15 +19,19 @@ pub const DEFAULT_WINDOW_BYTES: u64 = 64 << 20;
 /// 1. The corpus is cut into *blocks* that can be read on their own: runs of rows of a Parquet row
 ///    group, about 8 MiB of text each (whole row groups where a remote file has no page index);
 ///    stretches of 8 MiB of JSON Lines and of text read by line, uncompressed and in UTF-8, and of
-///    such CSV and TSV that is no remote file: it is read once to find where rows begin; and of
-///    [`Records`](crate::Records). Every other file is one block. Blocks are put into a random order
-///    over the whole corpus.
+///    such CSV and TSV, which is read once to find where rows begin, where it is a remote file only if
+///    it is larger than a window; and of [`Records`](crate::Records). Every other file is one block.
+///    Blocks are put into a random order over the whole corpus.
 /// 2. Blocks that follow each other in that order make a *window* of up to `window_bytes`. The
 ///    records of a window are put into a random order.
 ///
 /// So records of one block stay within one window, and a window holds records from everywhere. The
-/// larger the window, the closer to a uniform shuffle; memory is about two windows, and a file that
-/// is one block is held whole, whatever its size. Streams cannot be shuffled.
+/// larger the window, the closer to a uniform shuffle. Streams cannot be shuffled.
+///
+/// **Memory** is about two windows. What is larger, such as a compressed file that is one block, is
+/// held up to 16 windows, or 128 MiB, and its largest record; where there is more, the blocks are read
+/// several times, a random share of their records each time, in the same order: larger windows, or
+/// smaller files, save time then.
 ///
 /// # Examples
 ///

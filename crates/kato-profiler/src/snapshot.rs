@@ -35,7 +35,7 @@ pub struct MemorySnapshot {
     /// Resident set of the process.
     pub process_rss: Option<u64>,
     /// Resident sets of the process and at most 64 descendants, as far as these can be read; shared pages
-    /// count once for each process.
+    /// count once for each process. Unknown where the kernel does not list descendants.
     pub tree_rss: Option<u64>,
     /// Physical memory in use on the machine: total less available.
     pub system_used: Option<u64>,
@@ -73,7 +73,8 @@ impl MemorySnapshot {
 pub struct CpuSnapshot {
     /// Of the process, in user and kernel mode.
     pub process_seconds: Option<f64>,
-    /// Of the descendants that live, as far as they can be read.
+    /// Of the descendants that live, as far as they can be read; unknown where the kernel does not list
+    /// them.
     pub children_seconds: Option<f64>,
     /// Number of cores that the process may use: the lesser of its affinity and its cgroup's
     /// quota.
@@ -166,7 +167,8 @@ pub struct ProcessSnapshot {
     pub open_files: Option<u64>,
     /// Its threads.
     pub threads: Option<u64>,
-    /// Descendants that live, of which at most 64 are counted; unknown with more than 128 threads.
+    /// Descendants that live, of which at most 64 are counted; unknown with more than 128 threads, and
+    /// where the kernel does not list them.
     pub children: Option<u64>,
     /// Page faults that needed a disk.
     pub major_faults: Option<u64>,

@@ -10,7 +10,7 @@ impl KatoClient {
     ///
     /// # Errors
     ///
-    /// No connection; a refusal.
+    /// No connection; a refusal; an answer that broke off, or that is none of a stream.
     ///
     /// # Examples
     ///

@@ -247,6 +247,7 @@ fn refusal(call: &Call, status: u16, body: &[u8]) -> Failure {
             return Failure::new(
                 Meaning::SessionGone,
                 ClientError::SessionNotFound {
+                    status,
                     session_id: error.session_id,
                 },
             );
@@ -268,7 +269,7 @@ fn refusal(call: &Call, status: u16, body: &[u8]) -> Failure {
             tracing::debug!(error = %error.message, session_id, "the session is gone");
             return Failure::new(
                 Meaning::SessionGone,
-                ClientError::SessionNotFound { session_id },
+                ClientError::SessionNotFound { status, session_id },
             );
         }
         Ok(ErrorBody::Failure { error }) => in_words(error),
@@ -287,7 +288,7 @@ fn refusal(call: &Call, status: u16, body: &[u8]) -> Failure {
             if let Some(session_id) = missing_session(status, &detail) {
                 return Failure::new(
                     Meaning::SessionGone,
-                    ClientError::SessionNotFound { session_id },
+                    ClientError::SessionNotFound { status, session_id },
                 );
             }
             match detail {
@@ -360,7 +361,7 @@ fn in_words(error: kato_protocol::error::Failure) -> String {
 /// Returns the session id of the other form of an unknown session: `Session X not found or
 /// expired`.
 fn missing_session(status: u16, detail: &Value) -> Option<String> {
-    if status != 404 {
+    if !matches!(status, 404 | 410) {
         return None;
     }
     let id = detail
@@ -474,8 +475,9 @@ mod tests {
             let told = (failure.meaning, failure.error.class());
             assert_eq!(told, (meaning, class), "{status} {code}");
             assert_eq!(failure.error.may_have_acted(), meaning == Meaning::Doubtful);
+            assert_eq!(failure.error.status(), Some(status), "{code}");
             match &failure.error {
-                ClientError::SessionNotFound { session_id } => assert_eq!(session_id, "s1"),
+                ClientError::SessionNotFound { session_id, .. } => assert_eq!(session_id, "s1"),
                 ClientError::Retired { .. } => assert_eq!(code, RETIRED),
                 error => {
                     let text = error.to_string();
@@ -483,6 +485,24 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_session_that_is_gone_is_told_with_the_status_that_the_server_gave() {
+        for status in [404, 410] {
+            let failures = [
+                json!({"error": {"code": NO_SESSION, "message": "no such session", "session_id": "s1"}}),
+                json!({"detail": "Session s1 not found or expired"}),
+            ];
+            for body in failures {
+                let failure = refused(status, &body);
+                assert_eq!(failure.meaning, Meaning::SessionGone, "{status} {body}");
+                assert_eq!(failure.error.status(), Some(status), "{body}");
+            }
+        }
+        // The text was cut, so that only the status is left.
+        let cut = refused(410, &json!("expi"));
+        assert_eq!(cut.error.kind(), kato_advice::ErrorKind::NotFound);
     }
 
     /// An answer whose first part is there, and each other one when it is asked for a second time, or never.

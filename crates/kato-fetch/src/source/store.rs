@@ -140,6 +140,9 @@ impl Stores {
             Some(prefix) => Some(plain_path(&shown, prefix)?),
         };
         let _listing = open.listing.lock().await;
+        // Taken last, so that a list that waits for another keeps nobody from the network. Its pages
+        // come one after the other.
+        let _permit = self.client.permit().await?;
         let odd = || open.odd.lock().unwrap_or_else(PoisonError::into_inner);
         odd().clear();
         let mut found = Objects::default();

@@ -6,7 +6,7 @@ use kato_fetch::defaults::DEFAULT_RETRY;
 use kato_fetch::{FetchError, Fetcher, PrivateRedirects, RetryPolicy, Timeouts, TransferLimits};
 use kato_hub_standin::{Dataset, Fault, HubStandin, PlainFile, Raw, When};
 
-use crate::support::{builder, list, noise, open, read_all};
+use crate::support::{builder, eager, list, noise, open, read_all};
 
 fn failure(fetcher: &Fetcher, location: &str) -> FetchError {
     fetcher.list(&location.parse().unwrap()).unwrap_err()
@@ -276,6 +276,31 @@ fn a_trickle_is_an_error_though_it_is_never_silent() {
     let error = failure(&fetcher, "hf://me/c");
     assert!(
         matches!(error, FetchError::TooSlow { attempts: 1, .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_answer_that_takes_too_long_as_a_whole_is_told_as_that_and_not_as_silence() {
+    let standin = HubStandin::builder()
+        .script("/api/datasets/me/c", |_| {
+            let head = Raw::status(200).header("Content-Length", "4000000");
+            head.body("")
+                .repeat(" ".repeat(400), 10_000, Duration::from_millis(20))
+        })
+        .start()
+        .unwrap();
+    let mut timeouts = Timeouts::default();
+    timeouts.idle = Duration::from_millis(600);
+    let fetcher = builder(&standin)
+        .with_timeouts(timeouts)
+        .with_retry(eager().with_attempts(1))
+        .build()
+        .unwrap();
+    let error = failure(&fetcher, "hf://me/c");
+    assert!(
+        matches!(error, FetchError::Unfinished { received, waited, .. }
+            if received > 0 && waited == timeouts.idle * 4),
         "{error}"
     );
 }

@@ -132,6 +132,31 @@ fn asking_about_a_file_counts_as_a_request() {
 }
 
 #[test]
+fn a_list_of_a_store_counts_as_a_request() {
+    let standin = standin();
+    standin.add_fault("/s3/", When::Always, Fault::Stall);
+    let timeouts = timeouts(&Fault::Stall);
+    let fetcher = builder(&standin)
+        .with_max_requests(1)
+        .with_retry(eager().with_attempts(1))
+        .with_timeouts(timeouts)
+        .build()
+        .unwrap();
+    let started = Instant::now();
+    std::thread::scope(|scope| {
+        // Lists of one bucket wait for each other anyway.
+        for bucket in ["s3://one/", "s3://two/"] {
+            let fetcher = &fetcher;
+            scope.spawn(move || fetcher.list(&bucket.parse().unwrap()).unwrap_err());
+        }
+    });
+    assert!(
+        started.elapsed() >= timeouts.idle * 2,
+        "one after the other"
+    );
+}
+
+#[test]
 fn settings_that_cannot_work_are_named() {
     let check = |result: Result<Fetcher, FetchError>, expected: &str| match result {
         Err(FetchError::InvalidSetting { setting, .. }) => assert_eq!(setting, expected),

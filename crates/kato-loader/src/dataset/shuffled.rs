@@ -1,6 +1,9 @@
 //! Shuffled order: blocks in random order over the corpus, records in random order within windows
 //! of blocks.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::num::NonZeroUsize;
@@ -9,7 +12,7 @@ use std::sync::Arc;
 
 use kato_probe::in_order;
 
-use super::window::Window;
+use super::window::{Slice, Window};
 use super::{Corpus, Draw, ReadOptions};
 use crate::bad_record::Fault;
 use crate::cursor::Position;
@@ -21,6 +24,8 @@ use crate::permutation::{Permutation, hash};
 use crate::records::Sink;
 use crate::workers::{ChunkStream, Workers};
 
+/// Windows that records may take, where blocks hold more than a window: what is more is read again.
+const HELD_WINDOWS: u64 = 16;
 /// Footers that are read at the same time, at most.
 const MAX_OPENING_THREADS: usize = 16;
 
@@ -35,6 +40,8 @@ pub(super) struct Shuffled {
     bounds: Vec<u64>,
     /// Bytes of text in front of each window, and of all windows together.
     bytes_before: Vec<u64>,
+    /// Bytes that the records of a window may take; beyond them it is read in slices.
+    held_bytes: usize,
     current: Option<Window>,
     /// Windows that are being decoded ahead, by number and in order.
     planned: VecDeque<(u64, Vec<OpenBlock>)>,
@@ -117,6 +124,9 @@ impl Shuffled {
                 input_at = blocks.len();
             }
         }
+        // A block may be larger than a window.
+        let held_bytes = window_bytes.max(corpus.selection.extent_bytes);
+        let held_bytes = held_bytes.saturating_mul(HELD_WINDOWS);
         // Each shard takes every n-th window, so there are to be as many windows at least.
         let text_bytes = blocks.iter().map(|block| block.extent.text_bytes);
         let text_bytes = text_bytes.fold(0, u64::saturating_add);
@@ -152,6 +162,7 @@ impl Shuffled {
             order,
             bounds,
             bytes_before,
+            held_bytes: usize::try_from(held_bytes).unwrap_or(usize::MAX),
             current: None,
             planned: VecDeque::new(),
             plan_at: 0,
@@ -198,7 +209,8 @@ impl Shuffled {
                 // The window before is dropped first, or two would be in memory beside the one
                 // decoded ahead.
                 self.current = None;
-                let opened = self.open(corpus, window, workers.as_deref_mut(), options);
+                let blocks = self.open(corpus, window, workers.as_deref_mut(), options);
+                let opened = self.fetch(corpus, window, blocks, Slice::behind(after));
                 match opened.seek_after(after) {
                     Ok(window) => self.current = Some(window),
                     Err(bad) => return bad,
@@ -211,8 +223,15 @@ impl Shuffled {
                 self.drawn = rank;
                 return draw;
             }
+            let rest = current.slice.next();
+            // Before the next slice is read, which takes as much memory.
             self.current = None;
-            *position = next;
+            let Some(rest) = rest else {
+                *position = next;
+                continue;
+            };
+            let blocks = self.open_again(corpus, window, workers.as_deref_mut());
+            self.current = Some(self.fetch(corpus, window, blocks, rest));
         }
     }
 
@@ -276,9 +295,10 @@ impl Shuffled {
                 .bytes_before
                 .get(window + 1)
                 .map_or(0, |end| end - before);
+            let (before, bytes) = current.slice.shares(bytes);
             // In 128 bits: a number of bytes times a number of records may exceed 64.
             let share = u128::from(bytes) * current.at as u128;
-            u64::try_from(share / current.order.len().max(1) as u128).unwrap_or(0)
+            before + u64::try_from(share / current.order.len().max(1) as u128).unwrap_or(0)
         });
         let scaled = u128::from(total_bytes) * u128::from(before + inside) / u128::from(text);
         u64::try_from(scaled).unwrap_or(total_bytes)
@@ -291,15 +311,45 @@ impl Shuffled {
         places.map(|place| &self.blocks[index(self.order.at(place))])
     }
 
-    /// Opens a window and waits for all of its records.
+    /// Opens the blocks of a window, and starts decoding those to come.
     fn open(
         &mut self,
         corpus: &Corpus,
         window: u64,
         workers: Option<&mut Workers>,
         options: ReadOptions,
-    ) -> Window {
-        let blocks = match workers {
+    ) -> Vec<OpenBlock> {
+        let Some(workers) = workers else {
+            return self.open_again(corpus, window, None);
+        };
+        let is_planned = self
+            .planned
+            .front()
+            .is_some_and(|(number, _)| *number == window);
+        // What was planned for another window, as after windows were passed over, is
+        // dropped, which cancels its decoding.
+        let planned = self.planned.pop_front().filter(|_| is_planned);
+        let blocks = match planned {
+            Some((_, blocks)) => blocks,
+            None => {
+                self.planned.clear();
+                self.plan_at = window + 1;
+                self.decode(corpus, window, workers)
+            }
+        };
+        self.plan_ahead(corpus, workers, options);
+        blocks
+    }
+
+    /// Opens the blocks of a window, whatever is planned.
+    fn open_again(
+        &self,
+        corpus: &Corpus,
+        window: u64,
+        workers: Option<&mut Workers>,
+    ) -> Vec<OpenBlock> {
+        match workers {
+            Some(workers) => self.decode(corpus, window, workers),
             None => {
                 let open = |block: &Block| {
                     let file = &corpus.files[block.file];
@@ -308,28 +358,13 @@ impl Shuffled {
                 };
                 self.window(window).map(open).collect()
             }
-            Some(workers) => {
-                let is_planned = self
-                    .planned
-                    .front()
-                    .is_some_and(|(number, _)| *number == window);
-                // What was planned for another window, as after windows were passed over, is
-                // dropped, which cancels its decoding.
-                let planned = self.planned.pop_front().filter(|_| is_planned);
-                let blocks = match planned {
-                    Some((_, blocks)) => blocks,
-                    None => {
-                        self.planned.clear();
-                        self.plan_at = window + 1;
-                        self.decode(corpus, window, workers)
-                    }
-                };
-                self.plan_ahead(corpus, workers, options);
-                blocks
-            }
-        };
+        }
+    }
+
+    /// Waits for the records of a window, or of as large a slice as can be held.
+    fn fetch(&self, corpus: &Corpus, window: u64, blocks: Vec<OpenBlock>, slice: Slice) -> Window {
         let key = hash([self.seed, self.epoch, RECORDS, window]);
-        Window::fetch(corpus, window, blocks, key)
+        Window::fetch(corpus, window, blocks, key, slice, self.held_bytes)
     }
 
     /// Starts decoding windows to come, until the threads have enough blocks waiting.

@@ -6,19 +6,32 @@ use super::shuffled::OpenBlock;
 use super::{Corpus, Draw, RecordLocation};
 use crate::bad_record::{BadReason, Fault, SkippedExtent};
 use crate::chunk::{Chunk, Entry, Outcome};
-use crate::cursor::{Mark, RecordKey};
+use crate::cursor::RecordKey;
 use crate::document::Place;
 use crate::permutation::hash;
 use crate::records::Sink;
 
-/// The decoded records of a window.
+/// Ranks in front of a position with which its slice begins: one that is equal to another is moved up,
+/// and so few are equal.
+const MOVED: u64 = 64;
+
+/// The decoded records of a window, or of a slice of it.
 ///
 /// Each has a rank that is a function of the window's key and of where the record lies, and of no
 /// other record. So what cannot be read moves nothing else, and a position stays valid when it can
 /// be read again.
+///
+/// A window whose records are too many to be held, as those of a compressed file, is read several
+/// times, each time for the next slice of ranks: their order is that of a window that is held whole.
+/// What cannot be reached is told of each slice, as it may have been of any.
 pub(super) struct Window {
     pub(super) number: u64,
+    pub(super) slice: Slice,
+    /// Bytes that the records of a slice may have, the largest of them left out.
+    limit: usize,
     chunks: Vec<FetchedChunk>,
+    /// Bytes of the records in the chunks.
+    pub(super) record_bytes: usize,
     /// The records, by rank.
     pub(super) order: Vec<RankedRecord>,
     /// How many of them lie behind the position.
@@ -28,9 +41,18 @@ pub(super) struct Window {
     unreachable: VecDeque<(usize, Fault)>,
 }
 
+/// Ranks, from the first to the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slice {
+    first: u64,
+    last: u64,
+}
+
 /// A chunk of a block, kept until its window has been read.
 struct FetchedChunk {
     file: usize,
+    /// The key that its file has in the window.
+    key: u64,
     chunk: Chunk,
     /// Index of the first record behind a bad one of the same block.
     lost_from: usize,
@@ -46,12 +68,79 @@ pub(super) struct RankedRecord {
     entry: u32,
 }
 
+impl Slice {
+    /// Creates the ranks from that of a position on.
+    pub(super) fn behind(after: Option<u64>) -> Self {
+        Self {
+            first: after.map_or(0, |after| after.saturating_sub(MOVED)),
+            last: u64::MAX,
+        }
+    }
+
+    /// Returns the ranks behind these, as many; `None` if there are none.
+    pub(super) fn next(self) -> Option<Self> {
+        let first = self.last.checked_add(1)?;
+        let last = first.saturating_add(self.last - self.first);
+        Some(Self { first, last })
+    }
+
+    /// Returns how many of as many bytes as a window has lie in front of the slice, and in it.
+    pub(super) fn shares(self, bytes: u64) -> (u64, u64) {
+        let up_to = |ranks: u128| u64::try_from((u128::from(bytes) * ranks) >> 64).unwrap_or(bytes);
+        let before = up_to(self.first.into());
+        (before, up_to(u128::from(self.last) + 1) - before)
+    }
+
+    fn contains(self, rank: u64) -> bool {
+        (self.first..=self.last).contains(&rank)
+    }
+
+    /// Returns the lower half.
+    fn halved(self) -> Self {
+        let last = self.first + (self.last - self.first) / 2;
+        Self { last, ..self }
+    }
+}
+
+impl FetchedChunk {
+    /// Returns the rank of one of its records.
+    fn rank(&self, entry: &Entry) -> u64 {
+        RecordKey::new(self.file, entry.mark).rank(self.key)
+    }
+
+    /// Keeps the records of a slice.
+    fn retain(&mut self, slice: Slice) {
+        let (file, key, lost_from) = (self.file, self.key, self.lost_from);
+        let mut n_before = 0;
+        self.chunk.retain(|at, entry| {
+            let rank = RecordKey::new(file, entry.mark).rank(key);
+            let is_kept = slice.contains(rank) && !entry.is_taken();
+            n_before += usize::from(is_kept && at < lost_from);
+            is_kept
+        });
+        if lost_from != usize::MAX {
+            self.lost_from = n_before;
+        }
+    }
+}
+
 impl Window {
-    /// Waits for the records of all blocks and ranks them.
-    pub(super) fn fetch(corpus: &Corpus, number: u64, blocks: Vec<OpenBlock>, key: u64) -> Self {
+    /// Waits for the records of all blocks, and ranks those of a slice: of a smaller one where they
+    /// have more bytes than `limit`, apart from the largest record.
+    pub(super) fn fetch(
+        corpus: &Corpus,
+        number: u64,
+        blocks: Vec<OpenBlock>,
+        key: u64,
+        slice: Slice,
+        limit: usize,
+    ) -> Self {
         let mut window = Self {
             number,
+            slice,
+            limit,
             chunks: Vec::new(),
+            record_bytes: 0,
             order: Vec::new(),
             at: 0,
             unreachable: VecDeque::new(),
@@ -59,17 +148,35 @@ impl Window {
         for block in blocks {
             window.push(corpus, block, key);
         }
+        window.rank();
+        window
+    }
+
+    /// Puts the records into their order.
+    fn rank(&mut self) {
+        for (chunk, fetched) in self.chunks.iter().enumerate() {
+            for (at, entry) in fetched.chunk.entries.iter().enumerate() {
+                // A stretch that could not be reached gets no rank: its records keep theirs for the
+                // time when they can be read.
+                if !entry.is_taken() {
+                    self.order.push(RankedRecord {
+                        rank: fetched.rank(entry),
+                        chunk: number(chunk),
+                        entry: number(at),
+                    });
+                }
+            }
+        }
         // Ranks of one file are distinct, because `mix` is a bijection, but two files may share
         // one. The cursor names a record by its rank alone, so equal ones are told apart by their
         // place and then moved up to the next free rank.
         let place = |ranked: &RankedRecord| (ranked.rank, ranked.chunk, ranked.entry);
-        window.order.sort_unstable_by_key(place);
+        self.order.sort_unstable_by_key(place);
         let mut least = 0;
-        for ranked in &mut window.order {
+        for ranked in &mut self.order {
             ranked.rank = ranked.rank.max(least);
             least = ranked.rank.saturating_add(1);
         }
-        window
     }
 
     /// Takes in the records of a block.
@@ -94,20 +201,14 @@ impl Window {
                     // file is lost.
                     lost_from = lost_from.min(at + 1);
                 }
-                // A stretch that could not be reached gets no rank: its records keep theirs for the
-                // time when they can be read.
-                match entry.take_transient_fault() {
-                    Some(fault) => self.unreachable.push_back((file, limit_to_block(fault))),
-                    None => self.order.push(RankedRecord {
-                        rank: RecordKey::new(file, entry.mark).rank(key),
-                        chunk: number(self.chunks.len()),
-                        entry: number(at),
-                    }),
+                if let Some(fault) = entry.take_transient_fault() {
+                    self.unreachable.push_back((file, limit_to_block(fault)));
                 }
             }
             has_fault |= lost_from != usize::MAX;
-            self.chunks.push(FetchedChunk {
+            self.keep(FetchedChunk {
                 file,
+                key,
                 chunk,
                 lost_from,
                 is_nothing: false,
@@ -117,26 +218,42 @@ impl Window {
         if let Some(fault) = fault {
             self.unreachable.push_back((file, limit_to_block(fault)));
         } else if block.is_input && !has_text && corpus.selection.shard.is_none() {
-            // A shard may have none of an input.
-            self.push_nothing(file, key);
+            // A shard may have none of an input. That there is none has a rank, also where it is
+            // allowed: it is told once, however often reading is interrupted, and positions are the
+            // same whether or not it is.
+            self.keep(FetchedChunk {
+                file,
+                key,
+                // No record ends at its mark.
+                chunk: Chunk::bad(Fault::for_file(BadReason::NoText)),
+                lost_from: usize::MAX,
+                is_nothing: true,
+            });
         }
     }
 
-    /// Takes in that an input has no text. It has a rank, also where that is allowed: it is told once, however
-    /// often reading is interrupted, and positions are the same whether or not it is.
-    fn push_nothing(&mut self, file: usize, key: u64) {
-        self.order.push(RankedRecord {
-            // No record ends there.
-            rank: RecordKey::new(file, Mark::default()).rank(key),
-            chunk: number(self.chunks.len()),
-            entry: 0,
-        });
-        self.chunks.push(FetchedChunk {
-            file,
-            chunk: Chunk::bad(Fault::for_file(BadReason::NoText)),
-            lost_from: usize::MAX,
-            is_nothing: true,
-        });
+    /// Keeps what of a chunk belongs to the slice, which is made smaller until that can be held.
+    fn keep(&mut self, mut fetched: FetchedChunk) {
+        if self.slice != Slice::behind(None) {
+            fetched.retain(self.slice);
+        }
+        self.record_bytes += fetched.chunk.record_bytes();
+        self.chunks.push(fetched);
+        while self.record_bytes > self.limit && self.slice.first < self.slice.last {
+            let chunks = self.chunks.iter().map(|fetched| &fetched.chunk);
+            let largest = chunks.map(Chunk::longest_text).max().unwrap_or(0);
+            if self.record_bytes - largest <= self.limit {
+                break;
+            }
+            self.slice = self.slice.halved();
+            let slice = self.slice;
+            self.chunks.retain_mut(|fetched| {
+                fetched.retain(slice);
+                !fetched.chunk.entries.is_empty()
+            });
+            let chunks = self.chunks.iter().map(|fetched| &fetched.chunk);
+            self.record_bytes = chunks.map(Chunk::record_bytes).sum();
+        }
     }
 
     /// Moves behind the record with the rank `after`, or fails where there is none.

@@ -7,6 +7,7 @@ use crate::bad_record::Fault;
 use crate::byte_stream::ByteStream;
 use crate::cursor::Mark;
 use crate::extent::Extent;
+use crate::looks::HEAD_BYTES;
 use crate::options::{Compression, CorpusOptions, Format, TextUnit};
 use crate::records::RecordReader;
 use crate::records::csv::CsvReader;
@@ -68,9 +69,23 @@ impl InputFile {
         let at = mark.unwrap_or_default();
         // A header is read from the top of the file.
         let is_table = matches!(self.format, Format::Csv | Format::Tsv);
+        let mut rows = None;
         let (stream, format, at) = if is_table {
-            let (stream, format) = self.stream(selection, 0, u64::MAX)?;
             let at = mark.unwrap_or_else(|| self.start_of_rows(extent));
+            // A local file is sought in; of one behind a network, header and rows are asked for.
+            let is_apart = at.byte_offset > 0
+                && self.is_remote()
+                && self.is_seekable()
+                && self.has_compression(Compression::None);
+            let end = match is_apart {
+                true => HEAD_BYTES as u64,
+                false => extent.end,
+            };
+            let (stream, format) = self.stream(selection, 0, end)?;
+            if is_apart && self.is_plain() {
+                let raw = self.open(at.byte_offset, extent.end)?;
+                rows = Some(ByteStream::open(raw, self.how(selection), at.byte_offset)?);
+            }
             (stream, format, at)
         } else if mark.is_some() || extent.start == 0 {
             let end = match self.has_cuttable_lines(selection) {
@@ -87,7 +102,8 @@ impl InputFile {
         let is_by_line = selection.text_unit == TextUnit::Line;
         Ok(match format {
             Format::Csv | Format::Tsv => {
-                Box::new(CsvReader::new(stream, format, selection, at, extent.end)?)
+                let end = extent.end;
+                Box::new(CsvReader::new(stream, rows, format, selection, at, end)?)
             }
             Format::Text if !is_by_line => {
                 Box::new(TextReader::new(stream, selection, at, u64::MAX))

@@ -1,10 +1,11 @@
 //! Finds where the rows of a table begin, to cut it into parts.
 
-use super::{InputFile, Source};
+use super::InputFile;
 use crate::bad_record::Fault;
 use crate::byte_stream::ByteStream;
 use crate::cursor::Mark;
 use crate::extent::Extent;
+use crate::looks::HEAD_BYTES;
 use crate::options::{Compression, CorpusOptions, Format};
 use crate::order::Order;
 use crate::records::csv::quotes_of;
@@ -12,11 +13,18 @@ use crate::records::quotes::Quotes;
 
 impl InputFile {
     /// Returns whether the file is a table that is cut into parts: where its parts are read out of
-    /// turn, and reading it once more to find them costs little.
-    pub(super) fn has_cuttable_rows(&self, selection: &CorpusOptions) -> bool {
+    /// turn, and reading it once more to find them costs little, or less than to hold it.
+    pub(super) fn has_cuttable_rows(&self, selection: &CorpusOptions, size: u64) -> bool {
+        let Order::Shuffled { window_bytes, .. } = selection.order else {
+            return false;
+        };
+        let held = match self.is_remote() {
+            true => window_bytes,
+            false => 0,
+        };
         matches!(self.format, Format::Csv | Format::Tsv)
-            && matches!(selection.order, Order::Shuffled { .. })
-            && matches!(self.source, Source::File(_))
+            && size > selection.extent_bytes.max(held)
+            && self.is_seekable()
             && self.has_compression(Compression::None)
     }
 
@@ -28,7 +36,11 @@ impl InputFile {
         size: u64,
     ) -> Result<Vec<Extent>, Fault> {
         // What has no header is one part, so that it is told once.
-        drop(self.records(selection, Extent::whole(size), None)?);
+        let top = Extent {
+            end: HEAD_BYTES as u64,
+            ..Extent::whole(size)
+        };
+        drop(self.records(selection, top, None)?);
         let mut stream = ByteStream::open(self.open(0, u64::MAX)?, self.how(selection), 0)?;
         let mut rows = Rows::new(self.format, selection, stream.offset());
         while !stream.available().is_empty() || stream.fill()? {
@@ -110,5 +122,87 @@ impl Rows {
         }
         self.at.line += u64::from(byte == b'\n');
         self.at.byte_offset += 1;
+    }
+}
+
+#[cfg(all(test, feature = "remote"))]
+mod tests {
+    use std::fmt::Write as _;
+
+    use kato_hub_standin::{HubStandin, PlainFile};
+
+    use crate::{Order, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
+
+    const ROWS: usize = 1000;
+
+    fn table() -> String {
+        let mut table = "n,text\n".to_owned();
+        for n in 0..ROWS {
+            writeln!(table, "{n},\"row\n{n}\"").unwrap();
+        }
+        table
+    }
+
+    /// Opens a table in blocks of some 1,000 bytes.
+    fn open(input: &str, order: Order) -> StreamingDatasetLoaderBuilder {
+        let mut builder = StreamingDatasetLoader::builder()
+            .with_input(input)
+            .with_order(order)
+            .with_workers(0);
+        builder.selection.extent_bytes = 1000;
+        builder
+    }
+
+    fn texts(builder: StreamingDatasetLoaderBuilder) -> Vec<String> {
+        let documents = builder.build().unwrap();
+        documents.map(|document| document.unwrap().text).collect()
+    }
+
+    #[test]
+    fn a_table_behind_a_network_is_cut_where_a_window_does_not_hold_it() {
+        let table = table();
+        let folder = tempfile::tempdir().unwrap();
+        let local = folder.path().join("table.csv");
+        std::fs::write(&local, &table).unwrap();
+        let local = local.to_str().unwrap();
+        let file = PlainFile::new(table.clone());
+        let standin = HubStandin::builder()
+            .file("table.csv", file)
+            .start()
+            .unwrap();
+        let remote = standin.file_url("table.csv");
+        let order = Order::shuffled(7).with_window_bytes(2000);
+        assert_eq!(texts(open(&remote, order)), texts(open(local, order)));
+        // A window that holds it costs no request more.
+        let n_requests = standin.requests().len();
+        let whole = texts(open(&remote, Order::shuffled(7)));
+        assert_eq!(whole.len(), ROWS);
+        assert!(standin.requests().len() <= n_requests + 2);
+    }
+
+    #[test]
+    fn a_table_behind_a_network_goes_on_where_it_was_left() {
+        let file = PlainFile::new(table());
+        let standin = HubStandin::builder()
+            .file("table.csv", file)
+            .start()
+            .unwrap();
+        let remote = standin.file_url("table.csv");
+        let mut loader = open(&remote, Order::Sequential).build().unwrap();
+        let seen: Vec<_> = loader.by_ref().take(900).collect();
+        assert_eq!(seen.len(), 900);
+        let cursor = loader.cursor();
+        let n_requests = standin.requests().len();
+        let rest = texts(open(&remote, Order::Sequential).with_cursor(cursor));
+        assert_eq!(rest.len(), ROWS - 900);
+        assert_eq!(rest[0], "row\n900");
+        let requests = standin.requests();
+        let ranges = requests[n_requests..]
+            .iter()
+            .filter_map(|seen| seen.range.as_deref());
+        let starts: Vec<_> = ranges
+            .filter(|range| !range.starts_with("bytes=0-"))
+            .collect();
+        assert!(!starts.is_empty(), "{requests:?}");
     }
 }

@@ -179,6 +179,38 @@ fn tables_are_shuffled_in_blocks_and_their_rows_keep_names_and_lines() {
 }
 
 #[test]
+fn what_is_too_large_to_be_held_is_read_in_slices_in_the_order_of_what_is_held() {
+    let row = |n: usize| match n % 40 {
+        7 => Row::Bad,
+        8 => Row::Blank,
+        9 => Row::Text("x".repeat(1500)),
+        _ => Row::Text(format!("lorem ipsum {n}")),
+    };
+    for kind in [Kind::JsonLinesGz, Kind::LinesZst] {
+        // A block is the file, whatever the window.
+        let corpus = Corpus::new(&[(kind, (0..300).map(row).collect())], 50);
+        let open = |window_bytes| {
+            let order = Order::shuffled(3).with_window_bytes(window_bytes);
+            corpus.open().with_order(order)
+        };
+        let held = read(open(1 << 30));
+        assert_eq!(held.documents.len() + held.ledger.len(), 300 - 8);
+        for workers in [0, 3] {
+            let small = || open(1).with_workers(workers);
+            assert_eq!(read(small()), held);
+            for taken in [1, 20, 150, 280] {
+                let mut first = small().build().unwrap();
+                let mut run = Read::default();
+                run.go_on(&mut first, taken);
+                let mut second = small().with_cursor(first.cursor()).build().unwrap();
+                run.go_on(&mut second, usize::MAX);
+                assert_eq!(run, held, "interrupted after {taken}");
+            }
+        }
+    }
+}
+
+#[test]
 fn the_order_never_changes() {
     // Knowledge bases and checkpoints depend on it.
     let rows: Vec<_> = ["a", "b", "c", "d", "e", "f"]

@@ -67,9 +67,10 @@ pub(crate) fn quotes_of(format: Format, selection: &CorpusOptions) -> Option<Quo
 
 impl CsvReader {
     /// Reads the header from the beginning of the stream, then goes to the mark, behind which it reads the
-    /// rows that begin before `end`.
+    /// rows that begin before `end`: from `rows`, where those are at hand from the mark on.
     pub(crate) fn new(
         stream: ByteStream,
+        rows: Option<ByteStream>,
         format: Format,
         selection: &CorpusOptions,
         mark: Mark,
@@ -108,7 +109,10 @@ impl CsvReader {
         reader.read_header()?;
         // Marks in front of the first row are where the header has led already.
         if mark.byte_offset > reader.mark.byte_offset {
-            reader.stream.discard_to(mark.byte_offset)?;
+            match rows {
+                Some(rows) => reader.stream = rows,
+                None => reader.stream.discard_to(mark.byte_offset)?,
+            }
             reader.parser.reset();
             reader.parser.read_record(b"\n", &mut [], &mut []);
             reader.parser.set_line(mark.line + 1);

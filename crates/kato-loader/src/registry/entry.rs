@@ -102,16 +102,20 @@ impl StreamingDatasetLoaderBuilder {
     /// Adds a dataset of a registry as an input, and reads its text field and, where it has one,
     /// its id field.
     ///
-    /// The fields are those of the whole loader: of several datasets in one loader, the last text field
-    /// and the last id field count.
+    /// The fields are those of the whole loader. Datasets that differ in one of them, also where one has an
+    /// id field and another has none, are refused by [`build`](Self::build): name the field behind them with
+    /// [`with_text_field`](Self::with_text_field) or [`with_id_field`](Self::with_id_field), or mix them with
+    /// [`with_mixed`](Self::with_mixed), where each has its own.
     #[must_use]
     pub fn with_dataset(self, dataset: &DatasetEntry) -> Self {
-        let builder = self
-            .with_input(&dataset.source)
-            .with_text_field(&dataset.text_field);
-        match &dataset.id_field {
-            Some(field) => builder.with_id_field(field),
-            None => builder,
+        let mut builder = self.with_input(&dataset.source);
+        builder.text_fields.push(dataset.text_field.clone());
+        builder.id_fields.push(dataset.id_field.clone());
+        let selection = &mut builder.selection;
+        selection.text_field.clone_from(&dataset.text_field);
+        if dataset.id_field.is_some() {
+            selection.id_field.clone_from(&dataset.id_field);
         }
+        builder
     }
 }

@@ -100,6 +100,53 @@ fn relative_paths_in_a_file_are_taken_from_its_folder() {
 }
 
 #[test]
+fn no_dataset_is_read_by_the_field_of_another() {
+    let folder = Folder::new();
+    let entry = |key: &str, id_field: Option<&str>, text_field: &str| {
+        let row =
+            format!("{{\"id\": \"{key} 7\", \"text\": \"t {key}\", \"body\": \"b {key}\"}}\n");
+        let path = folder.write(&format!("{key}.jsonl"), row);
+        let mut entry = DatasetEntry::new(key, path.to_str().unwrap());
+        entry.id_field = id_field.map(str::to_owned);
+        entry.text_field = text_field.to_owned();
+        entry
+    };
+    let plain = entry("plain", None, "text");
+    let named = entry("named", Some("id"), "text");
+    let letters = entry("letters", None, "body");
+    let both = |one, other| builder().with_dataset(one).with_dataset(other);
+    for (one, other, expected) in [
+        (&named, &plain, "names the documents"),
+        (&plain, &named, "names the documents"),
+        (&plain, &letters, "holds the text"),
+    ] {
+        let error = both(one, other).build().unwrap_err();
+        assert_eq!(error.class(), kato_advice::ErrorClass::Usage);
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    // What the caller says counts for all.
+    let read = documents(both(&named, &plain).with_id_field("id"));
+    let ids: Vec<String> = read.iter().map(|read| read.id.to_string()).collect();
+    assert_eq!(ids, ["named 7", "plain 7"]);
+    let read = documents(both(&plain, &letters).with_text_field("body"));
+    assert_eq!(read[0].text, "b plain");
+    // Of a mixture each has its own.
+    let of = |entry| builder().with_dataset(entry);
+    let mixed = builder()
+        .with_mixed(1.0, of(&named))
+        .with_mixed(1.0, of(&plain))
+        .with_mixed(1.0, of(&letters));
+    let mut ids: Vec<String> = documents(mixed)
+        .iter()
+        .map(|read| format!("{} {}", read.id, read.text))
+        .collect();
+    ids.sort_unstable();
+    assert!(ids[0].ends_with("letters.jsonl#1 b letters"), "{ids:?}");
+    assert!(ids[1].ends_with("plain.jsonl#1 t plain"), "{ids:?}");
+    assert_eq!(ids[2], "named 7 t named");
+}
+
+#[test]
 fn a_file_that_is_wrong_is_refused_with_its_line_and_changes_nothing() {
     let cases = [
         (

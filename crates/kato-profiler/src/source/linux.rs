@@ -31,6 +31,8 @@ pub struct LinuxSource {
     /// Tasks of the process, and its descendants; kept between readings to reuse their memory.
     tasks: Vec<u32>,
     children: Vec<u32>,
+    /// Whether the kernel lists children; one may be built without.
+    lists_children: bool,
 }
 
 impl LinuxSource {
@@ -61,6 +63,7 @@ impl LinuxSource {
             page_size: rustix::param::page_size() as u64,
             tasks: Vec::new(),
             children: Vec::new(),
+            lists_children: false,
         }
     }
 
@@ -69,6 +72,7 @@ impl LinuxSource {
     fn list_tasks(&mut self) -> bool {
         self.tasks.clear();
         self.children.clear();
+        self.lists_children = false;
         let Ok(entries) = std::fs::read_dir(self.proc.join("self/task")) else {
             return false;
         };
@@ -85,7 +89,8 @@ impl LinuxSource {
         // The kernel lists children by the thread that started them. The list is cloned because
         // reading borrows the whole source.
         for tid in self.tasks.clone() {
-            self.add_children(&format!("self/task/{tid}/children"));
+            // A thread that has ended meanwhile has no list, so one that has is enough.
+            self.lists_children |= self.add_children(&format!("self/task/{tid}/children"));
         }
         // Descendants of descendants: those that the main thread of each has started. The list
         // grows while it is read.
@@ -97,14 +102,16 @@ impl LinuxSource {
         entries.next().is_none()
     }
 
-    /// Appends the processes of a `children` file, as far as there is room.
-    fn add_children(&mut self, file: &str) {
+    /// Appends the processes of a `children` file, as far as there is room; returns whether there is
+    /// such a file.
+    fn add_children(&mut self, file: &str) -> bool {
         let Some(text) = self.files.read(&self.proc.join(file)) else {
-            return;
+            return false;
         };
         let room = MAX_CHILDREN - self.children.len().min(MAX_CHILDREN);
         let pids = text.split_ascii_whitespace().map(str::parse::<u32>);
         self.children.extend(pids.map_while(Result::ok).take(room));
+        true
     }
 
     /// Returns the memory figures; what descendants hold is summed up.
@@ -125,7 +132,9 @@ impl LinuxSource {
         let groups = self.groups.as_ref();
         MemorySnapshot {
             process_rss: own_rss,
-            tree_rss: own_rss.map(|own| own + children),
+            tree_rss: own_rss
+                .filter(|_| self.lists_children)
+                .map(|own| own + children),
             system_used: system_total
                 .zip(system_available)
                 .map(|(total, available)| total.saturating_sub(available)),
@@ -173,7 +182,7 @@ impl LinuxSource {
         });
         CpuSnapshot {
             process_seconds: Some(time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9),
-            children_seconds: Some(children),
+            children_seconds: self.lists_children.then_some(children),
             // Both limits hold, so the smaller one counts.
             allowed_cores: match (affinity, quota) {
                 (Some(affinity), Some(quota)) => Some(affinity.min(quota)),
@@ -273,7 +282,7 @@ impl LinuxSource {
             // The directory itself is open while it is read.
             open_files: open_files.map(|entries| (entries.count() as u64).saturating_sub(1)),
             threads,
-            children: all_tasks.then_some(self.children.len() as u64),
+            children: (all_tasks && self.lists_children).then_some(self.children.len() as u64),
             major_faults,
             voluntary_switches: switches.map(|(voluntary, _)| voluntary),
             involuntary_switches: switches.map(|(_, involuntary)| involuntary),
@@ -345,7 +354,8 @@ mod tests {
         let tid: u32 = tid.file_name().unwrap().to_str().unwrap().parse().unwrap();
         let snapshot = source.read(&[tid, u32::MAX]);
         assert!(snapshot.memory.process_rss.unwrap() > 100_000);
-        assert!(snapshot.memory.tree_rss >= snapshot.memory.process_rss);
+        let (tree, own) = (snapshot.memory.tree_rss, snapshot.memory.process_rss);
+        assert!(tree.is_none_or(|tree| tree >= own.unwrap()));
         assert!(snapshot.memory.system_total.unwrap() > snapshot.memory.system_used.unwrap());
         assert!(snapshot.cpu.process_seconds.unwrap() > 0.0);
         assert!(snapshot.cpu.allowed_cores.unwrap() > 0.0);
@@ -366,9 +376,31 @@ mod tests {
         assert_eq!(snapshot.process.threads, None);
         assert_eq!(snapshot.process.open_files, None);
         assert_eq!(snapshot.process.children, None);
+        assert_eq!(snapshot.cpu.children_seconds, None);
         assert_eq!(snapshot.pressure, None);
         assert_eq!(snapshot.cpu.allowed_cores, None);
         assert!(snapshot.threads.is_empty());
+    }
+
+    #[test]
+    fn descendants_are_unknown_where_the_kernel_lists_none() {
+        let root = tempfile::tempdir().unwrap();
+        let process = root.path().join("proc/self");
+        let task = process.join("task/7");
+        std::fs::create_dir_all(&task).unwrap();
+        std::fs::write(process.join("status"), "VmRSS:\t12 kB\n").unwrap();
+        let read = || {
+            let snapshot = LinuxSource::with_root(root.path(), None).read(&[]);
+            assert_eq!(snapshot.memory.process_rss, Some(12 * 1024));
+            (
+                snapshot.process.children,
+                snapshot.cpu.children_seconds,
+                snapshot.memory.tree_rss,
+            )
+        };
+        assert_eq!(read(), (None, None, None));
+        std::fs::write(task.join("children"), "").unwrap();
+        assert_eq!(read(), (Some(0), Some(0.0), Some(12 * 1024)));
     }
 
     #[test]

@@ -189,13 +189,10 @@ impl Attribution {
             ],
             advice: advice(Cause::Source, summary, first.stage),
             // With an endless source the busiest stage would be the next bound.
-            gain: (most > 0.0).then(|| Gain {
-                at_most: 1.0 / most,
-                next_stage: candidates
-                    .iter()
-                    .max_by(|a, b| a.used.total_cmp(&b.used))
-                    .map(|c| c.stage.name.clone()),
-            }),
+            gain: gain_up_to(
+                most,
+                candidates.iter().max_by(|a, b| a.used.total_cmp(&b.used)),
+            ),
         })
     }
 
@@ -339,12 +336,49 @@ fn neighbours(summary: &ProfilingSummary, bound: &StageSummary) -> Vec<Evidence>
 fn gain(bound: &Candidate<'_>, next: Option<&Candidate<'_>>, share: f64) -> Option<Gain> {
     let rest = bound.used * (1.0 - share);
     let other = next.map_or(0.0, |next| next.used);
-    let most = rest.max(other);
+    gain_up_to(rest.max(other), next.filter(|_| other >= rest))
+}
+
+/// Returns the gain up to where what is used of a stage by now becomes all of it.
+fn gain_up_to(used: f64, next: Option<&Candidate<'_>>) -> Option<Gain> {
     // More than a hundredfold only means that the gain is not known.
-    (most >= 0.01).then(|| Gain {
-        at_most: (1.0 / most).max(1.0),
-        next_stage: next
-            .filter(|_| other >= rest)
-            .map(|next| next.stage.name.clone()),
+    (used >= 0.01).then(|| Gain {
+        at_most: (1.0 / used).max(1.0),
+        next_stage: next.map(|next| next.stage.name.clone()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the gain of a run whose only stage has work in hand for a share of the time, and waits
+    /// for input otherwise.
+    fn gain_of_source(used: f64) -> Option<Gain> {
+        let mut stage = StageSummary {
+            name: "load".to_owned(),
+            utilisation: used,
+            ..StageSummary::default()
+        };
+        (stage.times.busy, stage.times.starved) = (used, 1.0 - used);
+        let summary = ProfilingSummary {
+            stages: vec![stage],
+            ..crate::test_fixtures::summary()
+        };
+        let verdict = Attribution::default().judge(&summary);
+        assert_eq!(verdict.cause, Cause::Source);
+        verdict.gain
+    }
+
+    #[test]
+    fn no_gain_of_a_source_is_told_that_is_not_known() {
+        for used in [0.0, 1e-9, 0.009] {
+            assert_eq!(gain_of_source(used), None, "{used}");
+        }
+        let gain = gain_of_source(0.25).unwrap();
+        assert_eq!(
+            (gain.at_most, gain.next_stage.as_deref()),
+            (4.0, Some("load"))
+        );
+    }
 }

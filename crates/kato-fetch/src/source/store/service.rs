@@ -14,7 +14,7 @@ use super::super::within;
 use super::meaning::pass;
 use super::odd_keys;
 use crate::FetchError;
-use crate::client::Client;
+use crate::client::{Client, utf8};
 use crate::error::is_transient_status;
 use crate::figures::add;
 use crate::rate_limit::asked_wait;
@@ -144,7 +144,9 @@ impl Service {
             pieces.boxed(),
         );
         let failed = |error| pass(HttpErrorKind::Unknown, error);
-        let page = client.collect(body, shown).await.map_err(failed)?;
+        let mut page = Vec::new();
+        let collected = client.collect(body, shown, &mut page).await;
+        let page = collected.and_then(|()| utf8(page, shown)).map_err(failed)?;
         let (page, odd) = odd_keys::taken_out(&page);
         self.odd
             .lock()
