@@ -132,7 +132,7 @@ impl Cluster {
         learner: &HierarchicalConceptLearner,
         options: &PlanOptions,
     ) -> Result<Completed<Plan>, ClusterError> {
-        self.record.probe().await?;
+        self.record.probe(&witness_key(0)).await?;
         let configuration = RunConfiguration::from_learner(learner).with_split(loader.split());
         let options = options.clone();
         let plan = blocking::run(move || Plan::make(loader, configuration, &options)).await?;

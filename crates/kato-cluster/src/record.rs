@@ -183,28 +183,49 @@ impl Record {
         self.create(key, encode(key, value)).await
     }
 
-    /// Finds out whether the store refuses to create what is there.
-    pub(crate) async fn probe(&self) -> Result<(), ClusterError> {
-        let key = format!("probe/{}", Uuid::new_v4());
-        let path = self.path(&key);
-        let first = Bytes::from_static(b"first");
-        if let Created::Before(_) = self.create(&key, first.clone()).await? {
-            return Err(ClusterError::NoConditionalWrites);
+    /// Finds out whether the store refuses to create what is there: the object of `kept`, which nobody removes,
+    /// or, as long as there is none, one of its own.
+    pub(crate) async fn probe(&self, kept: &str) -> Result<(), ClusterError> {
+        if let Some(there) = self.read(kept).await? {
+            // Were it overwritten after all, it would hold what it held.
+            return self.is_refused(kept, there).await;
         }
+        let key = format!("probe/{}", Uuid::new_v4());
+        let first = Bytes::from_static(b"first");
+        let own = match self.create(&key, first.clone()).await? {
+            Created::Own => self.is_refused(&key, Bytes::from_static(b"second")).await,
+            Created::Before(_) => Err(ClusterError::NoConditionalWrites),
+        };
+        let there = self.read(&key).await?;
+        if there.is_some() {
+            self.delete(&key).await?;
+        }
+        match own {
+            Ok(()) if there == Some(first) => Ok(()),
+            Ok(()) | Err(ClusterError::NoConditionalWrites) => {
+                // Garbage is collected once there is a plan, and it may have taken the object away.
+                match self.read(kept).await? {
+                    Some(there) => self.is_refused(kept, there).await,
+                    None => Err(ClusterError::NoConditionalWrites),
+                }
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Fails unless the store refuses to create an object that is there.
+    async fn is_refused(&self, key: &str, bytes: Bytes) -> Result<(), ClusterError> {
+        let path = self.path(key);
         let mut retry = Retry::new();
         loop {
             let options = PutOptions::from(PutMode::Create);
-            let payload = PutPayload::from_static(b"second");
+            let payload = PutPayload::from(bytes.clone());
             match self.store.put_opts(&path, payload, options).await {
                 // A real answer that it is a conflict; no other will do.
-                Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => break,
+                Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => return Ok(()),
                 Ok(_) => return Err(ClusterError::NoConditionalWrites),
-                Err(error) => self.wait(&mut retry, "probe", &key, error).await?,
+                Err(error) => self.wait(&mut retry, "probe", key, error).await?,
             }
-        }
-        match self.read(&key).await? {
-            Some(there) if there == first => self.delete(&key).await,
-            _ => Err(ClusterError::NoConditionalWrites),
         }
     }
 

@@ -212,6 +212,7 @@ impl MongoStoreBuilder {
         // that is left after it belongs to nobody: the lease is held and nothing is staged yet.
         store.finish_last_commit()?;
         clear_journal(store.open_run())?;
+        store.clear_old_checkpoints()?;
         Ok(store)
     }
 
@@ -277,6 +278,7 @@ impl MongoStoreBuilder {
                 .metadata_values
                 .map(|values| values.get() as i64),
             checkpoint: Value::Null.to_string(),
+            checkpoint_parts: None,
             commit: 0,
             pending: None,
             owner: None,

@@ -1,11 +1,13 @@
 //! The record of a run: where the run lies, what is committed, and who may write.
 
+mod checkpoint_parts;
 mod collections;
 mod lease;
 mod manifest;
 mod open_run;
 mod run_record;
 
+pub(crate) use self::checkpoint_parts::CheckpointParts;
 pub(crate) use self::collections::{
     APPLIED, DOCUMENTS, JOURNAL, RUN, RUN_SUFFIX, VECTORS, run_database,
 };

@@ -98,6 +98,11 @@ impl MongoStore {
         self.log.lock_for_write().map(drop)
     }
 
+    /// Clears away checkpoints of commits that came to nothing.
+    pub(crate) fn clear_old_checkpoints(&self) -> Result<(), StoreError> {
+        self.log.clear_old_checkpoints()
+    }
+
     /// Returns how commits are kept exact; never [`Guard::Auto`].
     #[must_use]
     pub fn guard(&self) -> Guard {

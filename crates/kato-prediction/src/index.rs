@@ -564,16 +564,19 @@ impl PatternIndex {
         self.finalized.is_some()
     }
 
-    /// Returns about how many bytes of memory the patterns, their names and symbols take; what is kept of
-    /// emotives, affinities, retired patterns and a finalization is not counted. Of an
-    /// index on the disk that it lies above, its [checksums](FrozenIndex::heap_bytes) count alone.
+    /// Returns about how many bytes of memory the patterns, their names and symbols take, with what is known of those
+    /// that are retired or purged; what is kept of emotives, affinities and a finalization is not counted. Of an
+    /// index on the disk that it lies above, [what it keeps in memory](FrozenIndex::heap_bytes) counts alone.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.symbols.heap_bytes()
             + self.page_set.heap_bytes()
             + self.by_name.heap_bytes()
+            + self.hidden.heap_bytes()
             + self.base.as_ref().map_or(0, |base| {
-                base.learns.allocation_size() + base.frozen.heap_bytes()
+                base.learns.allocation_size()
+                    + base.purged.allocation_size()
+                    + base.frozen.heap_bytes()
             })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kato_engine::Engine;
 use kato_engine::node::Lesson;
-use kato_model::{Event, PatternName};
+use kato_model::{EmotiveMap, Event, PatternName};
 use kato_prediction::PatternIndex;
 use kato_prediction::disk::{BuildOptions, build, open};
 use kato_store::{EmbeddedStore, PatternStore};
@@ -65,6 +65,13 @@ fn what_is_said_of_memory_is_what_is_taken() {
         check(&format!("{of:?}, open"), index.heap_bytes(), before);
         index.seal();
         check(&format!("{of:?}, sealed"), index.heap_bytes(), before);
+        let names = || (0..n_patterns).map(|number| PatternName::of_events(&pattern(of, number)));
+        for name in names() {
+            index.purge(&name, &EmotiveMap::new()).unwrap();
+        }
+        check(&format!("{of:?}, purged"), index.heap_bytes(), before);
+        index.set_retired(names());
+        check(&format!("{of:?}, retired"), index.heap_bytes(), before);
     }
     above_an_index();
 }
@@ -93,6 +100,15 @@ fn above_an_index() {
     }
     check(
         "above an index",
+        index.heap_bytes() - frozen.heap_bytes(),
+        before,
+    );
+    for events in patterns() {
+        let name = PatternName::of_events(&events);
+        index.purge(&name, &EmotiveMap::new()).unwrap();
+    }
+    check(
+        "purged above an index",
         index.heap_bytes() - frozen.heap_bytes(),
         before,
     );

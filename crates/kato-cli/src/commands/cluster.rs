@@ -227,8 +227,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     // Work on other threads ends soon once nobody waits for it; a read from a network may not.
     runtime.shutdown_timeout(WORK_ENDS);
     if is_new && answer.is_err() {
-        // Where nothing was planned nothing stays, the trial of the store neither: what is not empty does.
-        drop(fs::remove_dir_all(folder.join("probe")));
+        // Where nothing was planned nothing stays, nor does the folder of trials. What is not empty does: it may be
+        // of another who plans.
+        drop(fs::remove_dir(folder.join("probe")));
         drop(fs::remove_dir(folder));
     }
     let (text, value) = answer?;

@@ -62,6 +62,7 @@ impl Cluster {
             self.collect_of_merges(&plan, options, &mut garbage).await?;
             self.collect_of_seals(&plan, options, &mut garbage).await?;
         }
+        // Whoever tries the store now does so with the plan, which is there, or finds that it is.
         for (key, meta) in self.record.list("probe").await? {
             self.remove(&key, meta.size, options, &mut garbage).await?;
         }

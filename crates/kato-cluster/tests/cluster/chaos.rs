@@ -229,6 +229,41 @@ fn a_store_that_overwrites_is_refused() {
 }
 
 #[test]
+fn collecting_garbage_takes_no_store_away_from_somebody_who_plans() {
+    let place = Place::new(false);
+    let options = PlanOptions::new(2);
+    for (seed, is_planned) in (0..10).flat_map(|seed| [(seed, false), (seed, true)]) {
+        for n_steps in 1..14 {
+            let store = Arc::new(Chaos::new(InMemory::new(), seed));
+            let cluster = || {
+                let (policy, pause) = retry();
+                let store = Arc::clone(&store);
+                Cluster::new(store, "plan".into()).with_retry(policy, pause)
+            };
+            let (one, other) = (cluster(), cluster());
+            if is_planned {
+                block(place.plan(&other, &options)).unwrap();
+            }
+            let mut planning = Box::pin(place.plan(&one, &options));
+            let mut early = None;
+            for _ in 0..n_steps {
+                if let Poll::Ready(planned) = step(planning.as_mut()) {
+                    early = Some(planned);
+                    break;
+                }
+            }
+            block(place.plan(&other, &options)).unwrap();
+            // What it does not see in one listing it sees in another.
+            for _ in 0..4 {
+                block(other.gc(&GcOptions::default())).unwrap();
+            }
+            let planned = early.unwrap_or_else(|| block(planning));
+            assert!(planned.is_ok(), "seed {seed}, {n_steps} steps: {planned:?}");
+        }
+    }
+}
+
+#[test]
 fn tasks_and_ranges_of_any_number_give_one_result() {
     for with_positions in [false, true] {
         let place = Place::new(with_positions);

@@ -15,7 +15,9 @@ use super::sizes::check_sizes;
 use crate::connection::{Server, durable};
 use crate::error::Error;
 use crate::layout::{clear_node, clear_run};
-use crate::record::{APPLIED, Action, OpenRun, Pending, RUN, RunRecord, read_record, records};
+use crate::record::{
+    APPLIED, Action, CheckpointParts, OpenRun, Pending, RUN, RunRecord, read_record, records,
+};
 use crate::staging::{BatchSource, Staged, remove_blobs};
 
 /// A scan that is under way, and that later commits must not show in.
@@ -40,6 +42,8 @@ pub(crate) struct CommitLog {
 #[derive(Debug)]
 pub(crate) struct CommitState {
     pub(crate) checkpoint: Value,
+    /// Where it lies if not in the record.
+    parts: Option<CheckpointParts>,
     commit: i64,
     /// Whether a commit may be decided that is not applied, or whose decision is unknown.
     needs_recovery: bool,
@@ -50,6 +54,7 @@ impl CommitState {
     pub(crate) fn from_record(record: &RunRecord, server: &Server) -> Result<Self, StoreError> {
         Ok(Self {
             checkpoint: record.checkpoint(server)?,
+            parts: record.checkpoint_parts,
             commit: record.commit,
             needs_recovery: record.pending.is_some(),
         })
@@ -142,6 +147,7 @@ impl CommitLog {
             return Err(self.run.lease_lost());
         }
         (state.checkpoint, state.commit) = (record.checkpoint(self.run.server())?, record.commit);
+        state.parts = record.checkpoint_parts;
         if let Some(pending) = record.pending {
             self.read_scans_ahead()?;
             // The batches were dropped with the call that failed: their blobs are read from the
@@ -194,10 +200,15 @@ impl CommitLog {
             guard: self.settings.guard,
             chunk: self.settings.chunk as i64,
         };
+        let text = checkpoint.to_string();
+        let parts = CheckpointParts::of(&text);
+        if let Some(parts) = parts {
+            self.write_parts(parts, text.clone())?;
+        }
         // From here on the record may name the blobs, whatever is answered, so dropping the batches
         // must not delete them.
         sources.iter().for_each(|source| source.keep(true));
-        let decided = self.write_commit_record(owner, &pending, is_more, &checkpoint);
+        let decided = self.write_commit_record(owner, &pending, is_more, (&text, parts));
         match decided {
             Ok(()) => {}
             Err(error) => {
@@ -206,6 +217,7 @@ impl CommitLog {
                     state.needs_recovery = true;
                 } else if !error.is_fenced() {
                     sources.iter().for_each(|source| source.keep(false));
+                    self.remove_parts(parts);
                 }
                 // With the lease gone, an attempt without an answer may have been the commit that
                 // the new owner now applies from these blobs: they stay until the run is opened
@@ -216,6 +228,7 @@ impl CommitLog {
         // Decided and durable: the checkpoint holds even if applying the commit takes more than
         // this call.
         (state.checkpoint, state.commit) = (checkpoint, pending.number);
+        self.remove_parts(std::mem::replace(&mut state.parts, parts));
         if is_more {
             match self.apply_commit(&pending, &sources, false) {
                 Err(error) if error.is_transient() => {
@@ -241,19 +254,25 @@ impl CommitLog {
         owner: ObjectId,
         pending: &Pending,
         is_more: bool,
-        checkpoint: &Value,
+        (checkpoint, parts): (&str, Option<CheckpointParts>),
     ) -> Result<(), StoreError> {
         let (number, token) = (pending.number, pending.token);
-        let pending = serialize_to_bson(pending).map_err(|error| {
+        let refused = |error: mongodb::bson::error::Error| {
             self.run.server().error(Error::Refused {
                 action: "commit",
                 source: Box::new(error),
             })
-        })?;
+        };
+        let pending = serialize_to_bson(pending).map_err(refused)?;
+        // A record that names parts has none of the text: who knows nothing of them finds damage, and not a
+        // run that has learned nothing.
+        let own = if parts.is_some() { "" } else { checkpoint };
+        let parts = serialize_to_bson(&parts).map_err(refused)?;
         // With nothing to apply the checkpoint alone changes, and no commit is left pending.
         let pending = if is_more { pending } else { doc! {}.into() };
         let mut set = doc! {
-            "checkpoint": checkpoint.to_string(),
+            "checkpoint": own,
+            "checkpoint_parts": parts,
             "commit": number,
             // By which a commit whose answer was lost is recognised.
             "token": token,
@@ -285,6 +304,31 @@ impl CommitLog {
         } else {
             Err(self.run.lease_lost())
         }
+    }
+
+    /// Writes the parts of a checkpoint, which the record then names.
+    fn write_parts(&self, parts: CheckpointParts, text: String) -> Result<(), StoreError> {
+        let database = self.run.database.clone();
+        self.run
+            .block_on(move |server| async move { parts.write(&server, &database, &text).await })
+    }
+
+    /// Removes the parts of a checkpoint that no record names any more.
+    fn remove_parts(&self, parts: Option<CheckpointParts>) {
+        let Some(parts) = parts else { return };
+        let (server, database) = (Arc::clone(self.run.server()), self.run.database.clone());
+        self.run
+            .connection
+            .spawn_to_completion(async move { parts.remove(&server, &database).await });
+    }
+
+    /// Clears away checkpoints that commits left which came to nothing.
+    pub(crate) fn clear_old_checkpoints(&self) -> Result<(), StoreError> {
+        let state = self.lock_for_write()?;
+        let (named, database) = (state.parts, self.run.database.clone());
+        self.run.block_on(move |server| async move {
+            CheckpointParts::remove_others(named, &server, &database).await
+        })
     }
 
     /// Applies a commit that is decided, and notes in the record that it is applied.

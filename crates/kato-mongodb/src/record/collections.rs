@@ -4,6 +4,8 @@
 pub(crate) const RUN_SUFFIX: &str = "_kato_rs";
 /// The one record of a run: what is committed, and who writes.
 pub(crate) const RUN: &str = "run";
+/// Parts of a checkpoint that is too large for the record.
+pub(crate) const CHECKPOINT: &str = "checkpoint";
 /// Staged batches.
 pub(crate) const JOURNAL: &str = "journal";
 /// Notes or journal entries of the bulks of the last commit.

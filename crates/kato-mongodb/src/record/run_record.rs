@@ -11,6 +11,7 @@ use mongodb::bson::{DateTime, Document, doc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::checkpoint_parts::CheckpointParts;
 use super::collections::{RUN, run_database};
 use crate::connection::Server;
 use crate::guard::Guard;
@@ -31,8 +32,11 @@ pub(crate) struct RunRecord {
     pub(crate) configuration: String,
     pub(crate) persistence: i64,
     pub(crate) metadata_values: Option<i64>,
-    /// JSON text.
+    /// JSON text; empty where it lies in parts. As it is read it is whole.
     pub(crate) checkpoint: String,
+    /// The parts of a checkpoint that is too large for this document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) checkpoint_parts: Option<CheckpointParts>,
     /// Number of the last commit.
     pub(crate) commit: i64,
     /// The last commit, as long as it is not applied.
@@ -116,11 +120,16 @@ impl RunRecord {
     /// [`StoreError::Corrupt`] when it cannot be read: a `null` in its place would say that nothing
     /// was committed yet, and the corpus would be learned a second time.
     pub(crate) fn checkpoint(&self, server: &Server) -> Result<Value, StoreError> {
-        serde_json::from_str(&self.checkpoint).map_err(|error| StoreError::Corrupt {
+        let corrupt = |reason| StoreError::Corrupt {
             place: server.place_of(&[&run_database(&self.run), RUN]),
-            reason: format!("its checkpoint is no JSON: {error}"),
+            reason,
             rescue: Rescue::Nothing,
-        })
+        };
+        if self.checkpoint_parts.is_some() && self.checkpoint.is_empty() {
+            return Err(corrupt("a part of its checkpoint is missing".to_owned()));
+        }
+        serde_json::from_str(&self.checkpoint)
+            .map_err(|error| corrupt(format!("its checkpoint is no JSON: {error}")))
     }
 
     /// Returns the value that a caller kept with the run.
@@ -134,8 +143,36 @@ pub(crate) fn records(server: &Server, database: &str) -> Collection<RunRecord> 
     server.database(database).collection(RUN)
 }
 
-/// Reads the record; `None` when there is no run.
+/// Reads the record, with its checkpoint whole; `None` when there is no run.
 pub(crate) async fn read_record(
+    server: &Arc<Server>,
+    database: &str,
+) -> Result<Option<RunRecord>, StoreError> {
+    let mut found = find_record(server, database).await?;
+    loop {
+        let Some(record) = &mut found else {
+            return Ok(None);
+        };
+        let Some(parts) = record.checkpoint_parts else {
+            return Ok(found);
+        };
+        if let Some(text) = parts.read(server, database).await? {
+            record.checkpoint = text;
+            return Ok(found);
+        }
+        // Where a commit came between, the record names others. Otherwise a part is missing, which whoever
+        // asks for the checkpoint is told.
+        let again = find_record(server, database).await?;
+        let named = again.as_ref().map(|record| record.checkpoint_parts);
+        if named == Some(Some(parts)) {
+            return Ok(again);
+        }
+        found = again;
+    }
+}
+
+/// Reads the record as it lies there.
+async fn find_record(
     server: &Arc<Server>,
     database: &str,
 ) -> Result<Option<RunRecord>, StoreError> {

@@ -10,7 +10,7 @@ use crate::connection::{DUPLICATE_KEY, OperationError, Server, Sessions, durable
 use crate::error::Error;
 use crate::guard::Guard;
 use crate::layout::{PATTERNS, prepare_node, prepare_run};
-use crate::record::{Lease, RunRecord, new_lease, read_record, records};
+use crate::record::{CheckpointParts, Lease, RunRecord, new_lease, read_record, records};
 
 /// Returns the guard that the server can have, and sessions if there may be transactions.
 pub(crate) async fn select_guard(
@@ -72,9 +72,15 @@ pub(crate) async fn insert_record(
     record: &RunRecord,
     lease: &Lease,
 ) -> Result<(), StoreError> {
+    let mut kept = record.clone();
+    kept.checkpoint_parts = CheckpointParts::of(&record.checkpoint);
+    if let Some(parts) = kept.checkpoint_parts {
+        let text = std::mem::take(&mut kept.checkpoint);
+        parts.write(server, database, &text).await?;
+    }
     let insert = || async {
         let records = records(server, database);
-        match records.insert_one(record).write_concern(durable()).await {
+        match records.insert_one(&kept).write_concern(durable()).await {
             Ok(_) => Ok(true),
             Err(error) => match OperationError::from(error) {
                 failure if failure.code() == Some(DUPLICATE_KEY) => Ok(false),

@@ -3,11 +3,13 @@
 
 use kato_model::emotives::DEFAULT_PERSISTENCE;
 use kato_model::{AttributeLimits, Attributes, EmotiveMap};
-use kato_mongodb::{Error, Guard, MongoStore};
+use kato_mongodb::{Error, Guard, MongoRuns, MongoStore};
 use kato_store::conformance::{LearnCall, Lessons};
 use kato_store::{PatternStore, StoreError, StoreErrorKind};
+use mongodb::bson::doc;
 use serde_json::json;
 
+use crate::raw::Raw;
 use crate::support::{builder, fresh_run, server};
 
 /// Bytes of a value of which a document holds two, and not three.
@@ -136,6 +138,58 @@ fn bounded_values_never_make_a_pattern_too_large() {
         let call = with_value(&["a", "b"], noise(number, HALF));
         commit(&store, &Lessons::new(1, vec![call]), number).unwrap();
     }
+}
+
+#[test]
+fn a_checkpoint_may_be_larger_than_a_document() {
+    let Some(uri) = server() else { return };
+    let raw = Raw::new(&uri);
+    let (run, copy) = (fresh_run(), fresh_run());
+    let open = || builder(&uri, &run, Guard::Journal).open().unwrap();
+    let n_parts = || raw.all(&format!("{run}_kato_rs"), "checkpoint").len();
+    let created = builder(&uri, &run, Guard::Journal).create(&["node0"], json!(0));
+    let mut store = created.unwrap();
+    let lessons = Lessons::new(1, vec![LearnCall::text(0, &["a", "b"])]);
+    let files = "f".repeat(20 << 20);
+    let checkpoint = |number| json!({"number": number, "files": files, "é": "é"});
+    for number in 1..3 {
+        let staged = store.stage(lessons.batch(&[0])).unwrap();
+        store.commit(vec![staged], checkpoint(number)).unwrap();
+        assert_eq!(store.checkpoint(), checkpoint(number));
+        drop(store);
+        store = open();
+        assert_eq!(store.checkpoint(), checkpoint(number));
+        assert_eq!((store.totals(0).unwrap().learns, n_parts()), (number, 3));
+    }
+    // Also without lessons.
+    store.commit(Vec::new(), checkpoint(3)).unwrap();
+    let reader = builder(&uri, &run, Guard::Journal).open_read_only();
+    assert_eq!(reader.unwrap().checkpoint(), checkpoint(3));
+    drop(store);
+    let runs = MongoRuns::connect(&uri).unwrap();
+    runs.copy(&run, &copy).unwrap();
+    let listed = runs.list().unwrap();
+    for name in [&run, &copy] {
+        let found = listed.iter().find(|listed| listed.run == *name).unwrap();
+        assert_eq!(found.checkpoint, checkpoint(3));
+    }
+
+    let store = open();
+    store.commit(Vec::new(), json!({"number": 4})).unwrap();
+    drop(store);
+    // As a commit leaves it that was cut off before the record named its parts.
+    let part = doc! {"_id": "cut off/0", "text": "[]"};
+    raw.insert(&format!("{run}_kato_rs"), "checkpoint", vec![part]);
+    assert_eq!(open().checkpoint(), json!({"number": 4}));
+    assert_eq!(n_parts(), 0);
+    let kept = builder(&uri, &copy, Guard::Journal).open().unwrap();
+    assert_eq!(kept.checkpoint(), checkpoint(3));
+    drop(kept);
+
+    let database = format!("{copy}_kato_rs");
+    raw.command(&database, doc! {"drop": "checkpoint"}).unwrap();
+    let damaged = builder(&uri, &copy, Guard::Journal).open().unwrap_err();
+    assert!(damaged.to_string().contains("missing"), "{damaged}");
 }
 
 #[test]

@@ -16,8 +16,11 @@ const SYMBOLS_A_RANGE: f64 = 2_147_483_648.0;
 const MOST_TASKS_A_WORKER: u64 = 10;
 const MOST_RANGES_A_THREAD: u64 = 4;
 
-/// How often the least number is doubled at most.
-const MOST_DOUBLINGS: usize = 12;
+/// Tasks or ranges that a plan can have.
+const MOST_CUTS: u64 = 1_000_000;
+
+/// Numbers behind the least that are tried at most: every pair is simulated.
+const MOST_STEPS: u32 = 12;
 
 /// Which of the two numbers of a run are given; those that are not are chosen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -32,7 +35,8 @@ pub struct Cuts {
 /// with its forecast.
 ///
 /// The numbers that are tried begin with the least that sizes allow, tasks of five billion tokens and
-/// ranges of 2³¹ symbols, and double, twelve times at most, until there is enough for every machine.
+/// ranges of 2³¹ symbols, and double until there is enough for every machine, or grow by a larger factor where
+/// doubling would take more than twelve steps. Beyond the least they are a million at most, as in a plan.
 /// With more of both all are kept busy to the end, but a merge reads a piece of every task: tasks × ranges × levels
 /// requests. What `cuts` gives stays.
 ///
@@ -82,16 +86,20 @@ pub fn simulate_best(
     Ok(best)
 }
 
-/// Returns the numbers to try, at least one: the given one, or doublings of the least up to the first
-/// that is enough.
+/// Returns the numbers to try, at least one: the given one, or those from the least up to one that is enough.
 fn numbers(given: Option<u64>, least: u64, enough: u64) -> Vec<u64> {
     if let Some(given) = given {
         return vec![given];
     }
     let least = least.max(1);
-    let doublings = iter::successors(least.checked_mul(2), |number| number.checked_mul(2));
-    let more = doublings
-        .take_while(|number| *number < enough.saturating_mul(2))
-        .take(MOST_DOUBLINGS);
+    let enough = enough.min(MOST_CUTS) as f64;
+    let doublings = (enough / least as f64).log2().ceil().max(0.0);
+    let steps = doublings.min(f64::from(MOST_STEPS));
+    let factor = match doublings > steps {
+        true => (enough / least as f64).powf(steps.recip()),
+        false => 2.0,
+    };
+    let more = (1..=steps as i32).map(|step| (least as f64 * factor.powi(step)).round() as u64);
+    let more = more.map(|number| number.min(MOST_CUTS));
     iter::once(least).chain(more).collect()
 }

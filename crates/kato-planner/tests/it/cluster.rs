@@ -143,6 +143,33 @@ fn the_cuts_that_are_done_first_are_found() {
 }
 
 #[test]
+fn however_many_machines_there_are_all_of_them_get_work() {
+    // Little text for so many: the least of both is one, and sealing takes longest.
+    let rates = rates().with_sealing(1e3, 5.0);
+    let machine = ClusterMachine::new(16, 1e9, 0.5);
+    let cuts = |tasks, ranges| {
+        let run = ClusterRun::new(1e9, 1).with_workers(1000);
+        let cuts = Cuts { tasks, ranges };
+        simulate_best(&run, cuts, &rates, &machine, &store()).unwrap()
+    };
+    let (cut, found) = cuts(Some(1000), None);
+    let (_, expected) = cuts(Some(1000), Some(16_000));
+    assert!(found.seconds <= 1.05 * expected.seconds, "{cut:?}");
+
+    let rates = ClusterRates::new(1e3, 1e9, 0.2);
+    let machine = ClusterMachine::new(1, 1e9, 0.5);
+    let best = |tasks| {
+        let run = ClusterRun::new(1e9, 1).with_workers(20_000);
+        let ranges = Some(1);
+        simulate_best(&run, Cuts { tasks, ranges }, &rates, &machine, &store()).unwrap()
+    };
+    // As many tasks as doubling comes to in twelve steps leave most machines idle.
+    let ((cut, found), (_, few)) = (best(None), best(Some(4096)));
+    assert!(2.0 * found.learn.seconds < few.learn.seconds, "{cut:?}");
+    assert!(found.seconds < few.seconds, "{cut:?}");
+}
+
+#[test]
 fn numbers_that_cannot_be_are_refused() {
     let run = steady(1e9, 10);
     for wrong in [

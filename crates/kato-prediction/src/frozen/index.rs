@@ -299,7 +299,7 @@ impl FrozenIndex {
     }
 
     /// Returns the bytes of memory that it takes beside its columns, which the system keeps in memory as
-    /// long as there is room: mostly their checksums, a thousandth of them.
+    /// long as there is room: mostly their checksums, a thousandth of them, and what is known of deleted patterns.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         let columns = [
@@ -329,6 +329,7 @@ impl FrozenIndex {
             + offsets.map(PackedNumbers::heap_bytes).iter().sum::<usize>()
             + directories.map(Directory::heap_bytes).iter().sum::<usize>()
             + size_of_val(&*self.classes)
+            + self.taken.as_ref().map_or(0, |taken| taken.heap_bytes())
             + self.lower.as_ref().map_or(0, |lower| lower.heap_bytes())
     }
 

@@ -15,3 +15,10 @@ pub(crate) struct Taken {
     /// Symbols that no other pattern holds.
     pub(crate) n_unused: usize,
 }
+
+impl Taken {
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.patterns.capacity() * size_of::<(u32, PatternName)>()
+            + self.symbols.capacity() * size_of::<(SymbolId, SymbolCount)>()
+    }
+}

@@ -60,6 +60,11 @@ impl Hidden {
         was_purged
     }
 
+    pub(super) fn heap_bytes(&self) -> usize {
+        let names = self.retired.allocation_size() + self.purged.allocation_size();
+        names + self.ranks.allocation_size()
+    }
+
     /// Returns the number of patterns that were purged and not learned since.
     pub(super) fn n_purged(&self) -> usize {
         self.purged.len()
