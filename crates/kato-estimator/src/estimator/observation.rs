@@ -6,7 +6,7 @@ use super::StorageEstimator;
 use super::contents::contents_at;
 use super::level_figures::LevelFigures;
 use crate::breakdown::{GrowthPoint, LevelEstimate, StorageBreakdown};
-use crate::bytes::{BATCH_BYTES, EmbeddedLayout, LevelContents, Segments};
+use crate::bytes::{BATCH_BYTES, EmbeddedLayout, Learned, LevelContents, Segments};
 use crate::figure::{Figure, Method};
 use crate::level_model::{LevelModel, Reach, drift};
 use crate::{Calibration, StorageEngine, Target};
@@ -173,9 +173,23 @@ impl<'a> Observation<'a> {
             return vec![Segments::one()];
         };
         let layout = layout.of_batches(self.batches(calls));
-        let bottom = self.calibration.levels.first().zip(calls.first());
-        let tokens = bottom.map_or(0.0, |(level, calls)| calls * level.symbols_per_pattern);
-        layout.segments(tokens, |share| self.contents(&scaled(calls, share)))
+        layout.segments(self.learned(calls), |share| {
+            self.contents(&scaled(calls, share))
+        })
+    }
+
+    /// Returns what so many learn calls of each level are.
+    fn learned(&self, calls: &[f64]) -> Learned {
+        let levels = self.calibration.levels.iter().zip(calls);
+        let levels = levels.map(|(level, &calls)| (calls, calls * level.symbols_per_pattern));
+        Learned::of(levels, self.text_bytes(calls))
+    }
+
+    /// Returns the bytes of the text of so many learn calls of each level; `None` where that is not known.
+    fn text_bytes(&self, calls: &[f64]) -> Option<f64> {
+        let observed = self.calibration.levels.first()?.learn_calls as f64;
+        let bytes = self.calibration.text_bytes? as f64;
+        Some(bytes * calls.first()? / observed)
     }
 
     /// Returns how often a worker takes text for so many learn calls of each level; `None` where it is
