@@ -113,6 +113,14 @@ impl Segments {
         }
     }
 
+    /// Creates as many as were counted, of about one size.
+    pub(crate) fn counted(number: usize) -> Self {
+        Self {
+            groups: vec![(1.0 / number.max(1) as f64, number as u64)],
+            ..Self::one()
+        }
+    }
+
     /// Returns their number.
     pub(crate) fn number(&self) -> u64 {
         self.groups.iter().map(|(_, count)| count).sum()
@@ -184,6 +192,14 @@ impl EmbeddedLayout {
         let mut sets: Vec<Segments> = sets.collect();
         sets.dedup();
         sets
+    }
+
+    /// Returns whether these are the workers and memory of a run that comes to its end before its first
+    /// commit is due, also where that is early.
+    pub(crate) fn is_of_one_commit(&self, workers: u64, worker_memory: u64, tokens: f64) -> bool {
+        let is_late = |each: f64| tokens <= COMMIT_SPREAD[0] * each;
+        (self.segments, self.segment_memory) == (workers, Some(worker_memory))
+            && self.commit_tokens.is_none_or(is_late)
     }
 
     /// Returns the share of all learn calls that a worker writes at once, because of a commit or
@@ -276,6 +292,15 @@ mod tests {
         assert_eq!(segments(&many, 1e6), (80, 80));
         let little = EmbeddedLayout::of_run(2, 256 << 20);
         assert_eq!(segments(&little, 10e6), (5, 5), "128 MiB hold 2.03 million");
+    }
+
+    #[test]
+    fn what_repeats_fills_the_memory_as_well() {
+        let run = EmbeddedLayout::of_run(1, 128 << 20);
+        // 2.03 million learn calls fill it, of however few patterns.
+        let learned = Learned::of([(9e6, 45e6)], None);
+        let sets = run.segments(learned, |_| vec![LevelContents::default()]);
+        assert_eq!(sets[0].number(), 5);
     }
 
     #[test]
