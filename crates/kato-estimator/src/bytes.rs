@@ -8,7 +8,7 @@ mod model;
 use serde::{Deserialize, Serialize};
 
 pub use self::embedded::EmbeddedLayout;
-pub(crate) use self::embedded::{BATCH_BYTES, Segments};
+pub(crate) use self::embedded::{BATCH_BYTES, CALL_MEMORY, Learned, SYMBOL_MEMORY, Segments};
 pub use self::model::{ByteCoefficients, ByteMeasurement, ByteModel};
 
 /// The contents of a level, as far as its size depends on them.

@@ -7,6 +7,7 @@ use crate::error::check_schema;
 use crate::ratio::{Scaled, Sums, Target};
 use crate::recapture::Holders;
 use crate::run_record::FinishedRun;
+use crate::sample::Stored;
 use crate::{CorpusSample, EstimateError, EstimatedHierarchy, FrequencyCounts, StorageEstimator};
 
 /// Version of the stored form.
@@ -61,11 +62,9 @@ pub struct Calibration {
     pub(crate) tokens: Option<u64>,
     /// Different documents by how often they were drawn; empty for a run.
     pub(crate) drawn: FrequencyCounts,
-    /// Parts of a store that took the text in turns; 1 where that is not known.
-    pub(crate) parts: u32,
-    /// How often one of them took text; `None` where that is not known.
+    /// The segments that a run leaves of what was observed; `None` where that is not known.
     #[serde(default)]
-    pub(crate) batches: Option<u32>,
+    pub(crate) stored: Option<Stored>,
     pub(crate) vocabulary: Option<FrequencyCounts>,
     /// Mean bytes of the text of a distinct token that was observed; `None` where that is not known.
     #[serde(default)]
@@ -117,8 +116,6 @@ pub(crate) struct LevelEvidence {
     pub(crate) once_a_document: FrequencyCounts,
     /// Documents that hold each pattern, and each window; `None` for a run.
     pub(crate) holders: Option<[Holders; 2]>,
-    /// Mean number of those parts that hold a pattern.
-    pub(crate) mean_parts: f64,
     /// Relative standard deviation of the distinct patterns that were observed.
     pub(crate) slice_error: f64,
     /// Share of learn calls that are the first of their pattern in the document.
@@ -146,7 +143,6 @@ impl Calibration {
             symbols_per_pattern: level.symbols_per_pattern,
             once_a_document: level.holders.numbers.clone(),
             holders: Some([level.holders.clone(), level.windows.clone()]),
-            mean_parts: level.mean_parts,
             slice_error: level.slice_error,
             first_in_document: level.first_in_document,
             spread: Some(Spread {
@@ -166,8 +162,7 @@ impl Calibration {
             engine: None,
             tokens: Some(sample.tokens),
             drawn: sample.drawn.clone(),
-            parts: sample.parts,
-            batches: sample.batches,
+            stored: sample.stored.clone(),
             vocabulary: Some(sample.vocabulary.clone()),
             token_text_bytes: sample.token_text_bytes,
             levels: levels.collect(),
@@ -222,7 +217,6 @@ impl Calibration {
                 } else {
                     not_local.observations() as f64 / calls as f64
                 },
-                mean_parts: 1.0,
                 slice_error: 0.0,
                 once_a_document: not_local,
                 holders: None,
@@ -242,8 +236,7 @@ impl Calibration {
             engine: run.engine.clone(),
             tokens: None,
             drawn: FrequencyCounts::default(),
-            parts: 1,
-            batches: None,
+            stored: None,
             vocabulary: None,
             token_text_bytes: None,
             levels: levels.collect(),

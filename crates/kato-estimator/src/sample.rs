@@ -3,12 +3,14 @@
 mod builder;
 mod counted;
 mod gathered;
+mod stored;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::builder::{DEFAULT_MAX_PATTERNS, SampleBuilder};
 pub use self::counted::CountedDocuments;
 pub(crate) use self::counted::DocumentCounter;
+pub(crate) use self::stored::Stored;
 use crate::ratio::Sums;
 use crate::recapture::Holders;
 use crate::repeats::Repeats;
@@ -38,11 +40,10 @@ pub struct CorpusSample {
     pub repeats: Repeats,
     /// Different documents by how often they were drawn, of those that were told apart.
     pub(crate) drawn: FrequencyCounts,
-    /// Parts of a store that would take the text in turns.
-    pub(crate) parts: u32,
-    /// How often one of them would take text; `None` where that is not asked for.
+    /// The segments that a run leaves of these documents, in their order; `None` where that is not asked
+    /// for, or not known.
     #[serde(default)]
-    pub(crate) batches: Option<u32>,
+    pub(crate) stored: Option<Stored>,
 }
 
 /// A level of a sample.
@@ -60,8 +61,6 @@ pub struct LevelSample {
     pub symbols_per_pattern: f64,
     /// Share of learn calls whose pattern was not learned from the same document before.
     pub first_in_document: f64,
-    /// Mean number of parts of a store that hold a pattern.
-    pub(crate) mean_parts: f64,
     /// Relative standard deviation of the distinct patterns, for they are counted in a slice.
     pub(crate) slice_error: f64,
     pub(crate) holders: Holders,

@@ -15,8 +15,17 @@ pub(crate) struct TypeSketch {
     max_types: usize,
     /// The slice is one in 2^shift.
     shift: u32,
-    /// The part of the store that holds what is added.
-    part: u32,
+    /// The segment of the store that holds what is added.
+    segment: u32,
+}
+
+/// What a segment of the store holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) patterns: u64,
+    /// Those of them that are in it more than once.
+    pub(crate) repeated: u64,
+    pub(crate) symbols: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -28,8 +37,8 @@ struct Seen {
     last_document: u64,
     /// Sum of the hashes of these documents.
     holders: u64,
-    /// A bit for each part of the store that holds it.
-    parts: u64,
+    /// A bit for each segment of the store that holds it.
+    segments: u64,
 }
 
 /// Returns whether a slice of one in 2^`shift` of all hashes holds this one.
@@ -45,20 +54,41 @@ impl TypeSketch {
             types: HashTable::default(),
             max_types: max_types.max(1),
             shift: 0,
-            part: 0,
+            segment: 0,
         }
     }
 
-    /// Sets the part of the store, below 64, that holds what is added from now on.
-    pub(crate) fn set_part(&mut self, part: u32) {
-        self.part = part;
+    /// Sets the segment of the store, below 64, that holds what is added from now on.
+    pub(crate) fn set_segment(&mut self, segment: u32) {
+        self.segment = segment;
     }
 
-    /// Returns the mean number of parts that hold a pattern; 1 without patterns.
-    pub(crate) fn mean_parts(&self) -> f64 {
-        let parts = self.types.values().map(|seen| seen.parts.count_ones());
-        let sum: u64 = parts.map(u64::from).sum();
-        sum.max(1) as f64 / self.types.len().max(1) as f64
+    /// Returns what each of the first segments of the store holds, scaled to all patterns where only a
+    /// slice is counted.
+    pub(crate) fn held(&self, segments: u32) -> Vec<Held> {
+        let mut all = vec![Held::default(); segments as usize];
+        for seen in self.types.values() {
+            // Sightings beyond one for each of its segments may be in any of them. In 1/256, as sums of
+            // integers do not depend on the order of the table.
+            let held = seen.segments.count_ones().max(1);
+            let more = seen.times.saturating_sub(held);
+            let once = (1.0 - 1.0 / f64::from(held)).powf(f64::from(more));
+            let repeated = (256.0 * (1.0 - once)).round() as u64;
+            for (at, all) in all.iter_mut().enumerate() {
+                if seen.segments >> at & 1 == 1 {
+                    all.patterns += 1;
+                    all.repeated += repeated;
+                    all.symbols += u64::from(seen.n_symbols);
+                }
+            }
+        }
+        for all in &mut all {
+            all.repeated /= 256;
+            all.patterns <<= self.shift;
+            all.repeated <<= self.shift;
+            all.symbols <<= self.shift;
+        }
+        all
     }
 
     /// Returns the share of sightings that are the first of their pattern in the document; 1
@@ -88,9 +118,9 @@ impl TypeSketch {
             documents: 0,
             last_document: 0,
             holders: 0,
-            parts: 0,
+            segments: 0,
         });
-        seen.parts |= 1 << (self.part % u64::BITS);
+        seen.segments |= 1 << (self.segment % u64::BITS);
         // Documents come one after the other, so the last one is all that has to be kept. 0 is
         // none.
         let is_first = seen.last_document != document;
@@ -220,6 +250,18 @@ mod tests {
         assert_eq!(holders.numbers, [(1, 1), (2, 1)].into_iter().collect());
         assert_eq!(sketch.first_share(), 0.75);
         assert_eq!(sketch.frequencies(), [(1, 1), (3, 1)].into_iter().collect());
+    }
+
+    #[test]
+    fn a_segment_holds_what_was_added_to_it() {
+        let mut sketch = TypeSketch::new(100);
+        for (segment, hash) in [(0, 1), (0, 1), (0, 2), (1, 2), (2, 3)] {
+            sketch.set_segment(segment);
+            sketch.add(hash, 1, 1, 4);
+        }
+        let held = sketch.held(3).into_iter();
+        let held: Vec<_> = held.map(|h| (h.patterns, h.repeated, h.symbols)).collect();
+        assert_eq!(held, [(2, 1, 8), (1, 0, 4), (1, 0, 4)]);
     }
 
     #[test]

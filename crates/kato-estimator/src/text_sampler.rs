@@ -49,12 +49,15 @@ impl<'a> TextSampler<'a> {
         Self::of(self.counter.learner, self.sample.with_windows(has_windows))
     }
 
-    /// Sets the number of parts, up to 64, into which the run's store puts the text in turns, as its
-    /// threads do: what is [added](Self::add_counted) at once comes into one. Where documents are
-    /// added in the order of the run, the bytes of all that was counted follow from that.
+    /// Sets the workers of the run, up to 64, and its memory in bytes for what is not yet written: what is
+    /// [added](Self::add_counted) at once is learned by one of them. Where documents are added in the
+    /// order of the run, the bytes of all that was counted follow from that.
     #[must_use]
-    pub fn with_parts(self, parts: u32) -> Self {
-        Self::of(self.counter.learner, self.sample.with_parts(parts))
+    pub fn with_run(self, workers: u64, memory_budget: u64) -> Self {
+        Self::of(
+            self.counter.learner,
+            self.sample.with_run(workers, memory_budget),
+        )
     }
 
     fn of(learner: &'a HierarchicalConceptLearner, sample: SampleBuilder) -> Self {

@@ -258,6 +258,7 @@ fn from_sample(
         time: args.time,
         seed: args.seed,
         workers: workers(args),
+        memory: memory(args),
         is_of_other_size: asked(args).is_some(),
     };
     let mut meter = Meter::new(args.quiet);

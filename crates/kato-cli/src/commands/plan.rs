@@ -349,6 +349,7 @@ impl Drawn {
             time: args.time,
             seed: args.seed,
             workers: workers.get() as u64,
+            memory: args.memory(),
             is_of_other_size: args.target.is_some() || args.samples.is_some() || is_stdin,
         };
         let mut meter = Meter::new(args.quiet);

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use kato_estimator::{CorpusSample, Target};
@@ -15,9 +15,11 @@ use crate::machine::threads;
 use crate::meter::Meter;
 use crate::source::{SourceArgs, is_stdin};
 
-/// Bytes of files for each core that are read in a second or two: always to their end, and in the
-/// order of the run, on which the bytes of its store depend.
-const SMALL: u64 = 16 << 20;
+/// Bytes of files for each core and second of the time that is given, which are usually read in less: files
+/// so small are read in the order of the run, on which the bytes of its store depend.
+const SMALL: u64 = 10 << 20;
+/// Bytes of files for each core that are so read to their end however long that takes.
+const SMALLEST: u64 = 16 << 20;
 
 /// Bytes of files of which the lines are counted: that takes less than a second. Of more, so many documents are
 /// read that they tell their mean length.
@@ -32,8 +34,9 @@ pub(crate) struct Wish {
     pub(crate) time: Duration,
     /// Decides which documents are read.
     pub(crate) seed: u64,
-    /// Learning threads of the run.
+    /// Learning threads of the run, and its memory for what is not yet written.
     pub(crate) workers: u64,
+    pub(crate) memory: u64,
     /// Whether the run is of another size than the corpus.
     pub(crate) is_of_other_size: bool,
 }
@@ -71,29 +74,40 @@ pub(crate) fn look_at(
     // Before the order in which documents are drawn: a run has its own.
     let identity = loader.identity();
     let is_all_asked_for = !wish.is_of_other_size && wish.documents.is_none();
-    let small = SMALL * threads().get() as u64;
-    let is_small = loader.total_bytes().is_some_and(|bytes| bytes <= small);
-    let is_in_order = is_all_asked_for && is_small;
-    if !is_stdin && !is_in_order {
-        source.draw_in_little_memory(wish.seed);
-        loader = source.resolve(sources)?.loader()?;
-    }
-    let look = Look {
-        documents: wish.documents,
-        time: (wish.documents.is_none() && !is_in_order).then_some(wish.time),
-        // A corpus that tells its size is mostly or wholly read, and far faster without.
-        has_windows: !is_all_asked_for || loader.total_bytes().is_none(),
-        parts: match is_in_order {
-            true => u32::try_from(wish.workers).unwrap_or(u32::MAX),
-            false => 1,
-        },
-        threads: threads(),
+    let cores = threads().get() as u64;
+    let small = SMALL.saturating_mul(wish.time.as_secs());
+    let is_at_most = |bytes: u64, most: u64| bytes <= most.max(SMALLEST).saturating_mul(cores);
+    let bytes = loader.total_bytes().filter(|_| is_all_asked_for);
+    let start = Instant::now();
+    let mut is_in_order = bytes.is_some_and(|bytes| is_at_most(bytes, small));
+    let (sample, whole_corpus) = loop {
+        if !is_stdin && !is_in_order {
+            source.draw_in_little_memory(wish.seed);
+            loader = source.resolve(sources)?.loader()?;
+        }
+        let is_timed = wish.documents.is_none() && !is_in_order;
+        let larger = bytes.filter(|&bytes| is_in_order && !is_at_most(bytes, SMALLEST));
+        let look = Look {
+            documents: wish.documents,
+            time: is_timed.then(|| wish.time.saturating_sub(start.elapsed())),
+            pace: larger.map(|bytes| (wish.time / 4, bytes / 4)),
+            // A corpus that tells its size is mostly or wholly read, and far faster without.
+            has_windows: !is_all_asked_for || loader.total_bytes().is_none(),
+            run: is_in_order.then_some((wish.workers, wish.memory)),
+            threads: threads(),
+        };
+        let sample = sample(&mut loader, learner, look, stop, meter)?;
+        // The last batch may hold documents that were not looked at any more.
+        let all_looked_at = sample.documents == loader.counts().documents;
+        let is_at_end = loader.is_exhausted() || !is_stdin && ends(&mut loader);
+        let whole_corpus = all_looked_at && is_at_end;
+        if whole_corpus || !is_in_order {
+            break (sample, whole_corpus);
+        }
+        // It takes too long, as it is compressed, or the machine slow. The beginning tells little of the
+        // rest.
+        is_in_order = false;
     };
-    let sample = sample(&mut loader, learner, look, stop, meter)?;
-    // The last batch may hold documents that were not looked at any more.
-    let all_looked_at = sample.documents == loader.counts().documents;
-    let is_at_end = loader.is_exhausted() || !is_stdin && ends(&mut loader);
-    let whole_corpus = all_looked_at && is_at_end;
     let size = match whole_corpus {
         true => Some(Target::samples(sample.documents).with_text_bytes(sample.text_bytes)),
         // Where a part of the files is asked for, the rest of them says nothing of its size.

@@ -25,11 +25,12 @@ pub(super) struct Look {
     pub(super) documents: Option<NonZeroU64>,
     /// Time after which no more is read.
     pub(super) time: Option<Duration>,
+    /// Time in which so many bytes have to be read, or no more is.
+    pub(super) pace: Option<(Duration, u64)>,
     /// Whether something beyond what is looked at is asked for.
     pub(super) has_windows: bool,
-    /// Parts into which the run's threads put the text in turns; 1 where it is not read in the
-    /// order of the run.
-    pub(super) parts: u32,
+    /// Workers of the run and its memory, where it is read in the order of the run.
+    pub(super) run: Option<(u64, u64)>,
     /// Threads that count.
     pub(super) threads: NonZeroUsize,
 }
@@ -55,15 +56,17 @@ pub(super) fn sample(
     stop: &StopSignal,
     meter: &mut Meter,
 ) -> Result<CorpusSample> {
-    let mut sampler = TextSampler::new(learner)?
-        .with_windows(look.has_windows)
-        .with_parts(look.parts);
+    let mut sampler = TextSampler::new(learner)?.with_windows(look.has_windows);
+    if let Some((workers, memory)) = look.run {
+        sampler = sampler.with_run(workers, memory);
+    }
     let counters = (0..look.threads.get()).map(|_| sampler.counter());
     // A thread takes any of them for a batch: nothing of one batch is left in it for the next.
     let counters = Mutex::new(counters.collect::<Vec<_>>());
     let mut reading = Reading {
         start: Instant::now(),
         documents: 0,
+        pace: look.pace,
     };
     let mut is_over = false;
     let ended = in_order(
@@ -113,6 +116,8 @@ fn count(job: &Job, counters: &Mutex<Vec<TextCounter<'_>>>) -> Result<CountedDoc
 struct Reading {
     start: Instant,
     documents: u64,
+    /// What the look says, until it is checked.
+    pace: Option<(Duration, u64)>,
 }
 
 impl Reading {
@@ -126,6 +131,12 @@ impl Reading {
     ) -> Result<Option<Job>> {
         let most = look.documents.map_or(u64::MAX, NonZeroU64::get);
         if self.documents >= most || look.time.is_some_and(|time| self.start.elapsed() >= time) {
+            return Ok(None);
+        }
+        let elapsed = self.start.elapsed();
+        if let Some((_, bytes)) = self.pace.take_if(|(time, _)| elapsed >= *time)
+            && loader.bytes_read() < bytes
+        {
             return Ok(None);
         }
         let Some(batch) = loader.next_batch(DEFAULT_BATCH_BYTES)? else {

@@ -108,6 +108,28 @@ fn workers_for_whom_a_corpus_has_no_batch_store_nothing() {
 }
 
 #[test]
+fn what_repeats_fills_the_memory_of_a_worker_as_well() {
+    // Each document eight times in a row: of 5 MB of text an eighth is new, and a worker with 2 MiB of memory
+    // writes several segments.
+    let place = Place::new(800);
+    let lines = place.read("corpus.jsonl");
+    let lines: String = lines
+        .split_inclusive('\n')
+        .map(|line| line.repeat(8))
+        .collect();
+    std::fs::write(place.path().join("corpus.jsonl"), lines).unwrap();
+    let run = ["corpus.jsonl", "--workers", "2", "--memory", "4MiB"];
+    let ask = [&run[..], &["--json", "--quiet"]].concat();
+    let trained = place.json_of("train", &[&ask[..], &["--kb", "kb"]].concat());
+    let foretold = &place.json_of("estimate", &ask)["bytes"];
+    let stored = trained["disk_bytes"].as_f64().unwrap();
+    let error = foretold["value"].as_f64().unwrap() / stored - 1.0;
+    assert!(error.abs() < 0.04, "{foretold} for {stored}");
+    let segments = std::fs::read_dir(place.path().join("kb/segments")).unwrap();
+    assert!(segments.count() > 2, "more than one a worker");
+}
+
+#[test]
 fn all_of_a_corpus_is_counted_where_no_size_is_asked_for() {
     let place = Place::new(N_DOCUMENTS);
     let estimate = place.json_of("estimate", &["corpus.jsonl", "--json", "--quiet"]);

@@ -49,14 +49,48 @@ pub(crate) const BATCH_BYTES: f64 = (512 << 10) as f64;
 /// Tokens that a worker learns in the ten seconds between two commits, on the machine of
 /// `docs/benchmarks.md`.
 const COMMIT_TOKENS: f64 = 60e6;
-/// Memory that a pattern and each of its symbols take until they are written, in bytes: the
-/// segments of runs with chunk sizes 3, 5 and 15 were within 12 % of that.
-const PATTERN_MEMORY: f64 = 64.0;
-const SYMBOL_MEMORY: f64 = 4.5;
+/// Memory that a learn call and each of its symbols take until they are written, in bytes, whether it
+/// repeats or not: a name and an end, and a number. The text that taught them is kept as long.
+pub(crate) const CALL_MEMORY: f64 = 24.0;
+pub(crate) const SYMBOL_MEMORY: f64 = 4.0;
+
+/// Bytes of text for a token, where they are not known: GPT-2's of English.
+const TEXT_OF_TOKEN: f64 = 4.4;
 
 /// Factors of the tokens of a commit that are tried where they are only expected: what a machine
 /// learns in ten seconds is known that well.
 const COMMIT_SPREAD: [f64; 5] = [0.8, 0.9, 1.0, 1.12, 1.25];
+
+/// What a run learns, repeats and all.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Learned {
+    pub(crate) tokens: f64,
+    pub(crate) text_bytes: f64,
+    /// Memory that all of it would take until it is written, in bytes.
+    pub(crate) memory: f64,
+}
+
+impl Learned {
+    /// Sums up the learn calls of every level, each with its symbols, and the bytes of their text, where
+    /// they are known.
+    pub(crate) fn of(
+        levels: impl IntoIterator<Item = (f64, f64)>,
+        text_bytes: Option<f64>,
+    ) -> Self {
+        let levels: Vec<(f64, f64)> = levels.into_iter().collect();
+        // The symbols of level 0 are tokens.
+        let tokens = levels.first().map_or(0.0, |(_, symbols)| *symbols);
+        let text_bytes = text_bytes.unwrap_or(tokens * TEXT_OF_TOKEN);
+        let taken = levels
+            .iter()
+            .map(|(calls, symbols)| CALL_MEMORY * calls + SYMBOL_MEMORY * symbols);
+        Self {
+            tokens,
+            text_bytes,
+            memory: text_bytes + taken.sum::<f64>(),
+        }
+    }
+}
 
 /// The segments that a run leaves.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,6 +110,14 @@ impl Segments {
             groups: vec![(1.0, 1)],
             behind: Vec::new(),
             merged: 0.0,
+        }
+    }
+
+    /// Creates as many as were counted, of about one size.
+    pub(crate) fn counted(number: usize) -> Self {
+        Self {
+            groups: vec![(1.0 / number.max(1) as f64, number as u64)],
+            ..Self::one()
         }
     }
 
@@ -114,12 +156,12 @@ impl EmbeddedLayout {
         }
     }
 
-    /// Returns the segments that a store may have after so many tokens, one set for each rate of
+    /// Returns the segments that a store may have after what was learned, one set for each rate of
     /// commits that is tried; `contents` gives the contents of the levels after a share of all learn
     /// calls.
     pub(crate) fn segments(
         &self,
-        tokens: f64,
+        learned: Learned,
         contents: impl Fn(f64) -> Vec<LevelContents>,
     ) -> Vec<Segments> {
         let patterns = |share| {
@@ -133,10 +175,10 @@ impl EmbeddedLayout {
         let sets = factors.iter().map(|factor| {
             let commit = self
                 .commit_tokens
-                .map_or(1.0, |each| (each * factor / tokens).min(1.0));
+                .map_or(1.0, |each| (each * factor / learned.tokens).min(1.0));
             let written = Written {
                 commit,
-                part: self.part(commit, &contents),
+                part: self.part(commit, learned),
                 // As many as the store begins on a machine with a thread for each worker.
                 merges: (self.segments / 4).max(1) as usize,
             };
@@ -152,34 +194,25 @@ impl EmbeddedLayout {
         sets
     }
 
+    /// Returns whether these are the workers and memory of a run that comes to its end before its first
+    /// commit is due, also where that is early.
+    pub(crate) fn is_of_one_commit(&self, workers: u64, worker_memory: u64, tokens: f64) -> bool {
+        let is_late = |each: f64| tokens <= COMMIT_SPREAD[0] * each;
+        (self.segments, self.segment_memory) == (workers, Some(worker_memory))
+            && self.commit_tokens.is_none_or(is_late)
+    }
+
     /// Returns the share of all learn calls that a worker writes at once, because of a commit or
     /// because its memory is full.
-    fn part(&self, commit: f64, contents: impl Fn(f64) -> Vec<LevelContents>) -> f64 {
+    fn part(&self, commit: f64, learned: Learned) -> f64 {
         let part = commit / self.segments.max(1) as f64;
         let Some(memory) = self.segment_memory else {
             return part;
         };
-        let fits = |share: f64| {
-            let levels = contents(share).into_iter();
-            let taken =
-                levels.map(|level| PATTERN_MEMORY * level.patterns + SYMBOL_MEMORY * level.symbols);
-            taken.sum::<f64>() <= memory as f64
-        };
-        if fits(part) {
-            return part;
-        }
-        // More learn calls never take less memory, so the largest share that fits is bisected.
-        // Fifty halvings reach the precision of the numbers.
-        let (mut low, mut high) = (0.0, part);
-        for _ in 0..50 {
-            let middle = f64::midpoint(low, high);
-            if fits(middle) {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        high
+        // Behind each batch a worker looks whether its memory is full.
+        let batch = BATCH_BYTES / learned.text_bytes;
+        let batches = memory as f64 / learned.memory / batch;
+        part.min(batches.ceil() * batch)
     }
 
     /// Returns the bytes of a level of one segment, given the level below in the same segment.
@@ -235,7 +268,8 @@ mod tests {
     /// Returns the numbers of segments of one level of distinct patterns of 5 symbols, as many as learn
     /// calls: the fewest and the most.
     fn segments(layout: &EmbeddedLayout, patterns: f64) -> (u64, u64) {
-        let sets = layout.segments(patterns * 5.0, |share| {
+        let learned = Learned::of([(patterns, patterns * 5.0)], None);
+        let sets = layout.segments(learned, |share| {
             vec![LevelContents {
                 patterns: patterns * share,
                 symbols: patterns * share * 5.0,
@@ -257,7 +291,16 @@ mod tests {
         let many = EmbeddedLayout::of_run(80, 1 << 40);
         assert_eq!(segments(&many, 1e6), (80, 80));
         let little = EmbeddedLayout::of_run(2, 256 << 20);
-        assert_eq!(segments(&little, 10e6), (7, 7), "128 MiB hold 1.55 million");
+        assert_eq!(segments(&little, 10e6), (5, 5), "128 MiB hold 2.03 million");
+    }
+
+    #[test]
+    fn what_repeats_fills_the_memory_as_well() {
+        let run = EmbeddedLayout::of_run(1, 128 << 20);
+        // 2.03 million learn calls fill it, of however few patterns.
+        let learned = Learned::of([(9e6, 45e6)], None);
+        let sets = run.segments(learned, |_| vec![LevelContents::default()]);
+        assert_eq!(sets[0].number(), 5);
     }
 
     #[test]
@@ -272,8 +315,8 @@ mod tests {
     #[test]
     fn what_many_workers_write_before_the_first_commit_stands() {
         let run = EmbeddedLayout::of_run(16, 256 << 20);
-        // 16 MiB hold 0.194 million, and a commit 192 million.
-        assert_eq!(segments(&run, 20e6), (104, 104));
+        // 16 MiB hold 11 batches, 0.262 million, and a commit 192 million.
+        assert_eq!(segments(&run, 20e6), (77, 77));
         // Four merges of a hundred parts are done by the next commit.
         let (fewest, most) = segments(&run, 250e6);
         assert!(300 < fewest && most < 1_000, "{fewest} {most}");

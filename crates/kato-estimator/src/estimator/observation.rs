@@ -6,9 +6,10 @@ use super::StorageEstimator;
 use super::contents::contents_at;
 use super::level_figures::LevelFigures;
 use crate::breakdown::{GrowthPoint, LevelEstimate, StorageBreakdown};
-use crate::bytes::{BATCH_BYTES, EmbeddedLayout, LevelContents, Segments};
+use crate::bytes::{BATCH_BYTES, EmbeddedLayout, Learned, LevelContents, Segments};
 use crate::figure::{Figure, Method};
 use crate::level_model::{LevelModel, Reach, drift};
+use crate::sample::Stored;
 use crate::{Calibration, StorageEngine, Target};
 
 /// Points of a growth curve.
@@ -79,13 +80,20 @@ impl<'a> Observation<'a> {
         let at =
             |which: fn(&LevelFigures) -> f64| -> Vec<f64> { figures.iter().map(which).collect() };
         let calls = at(|f| f.calls.value);
-        let sets = self.segments(&calls);
+        let counted = self.counted(&calls);
+        let sets = match counted {
+            Some(stored) => vec![Segments::counted(stored.segments.len())],
+            None => self.segments(&calls),
+        };
         let low = at(|f| f.distinct.low);
         let high = at(|f| f.distinct.high);
         let corrections = self.corrections();
         // Corrected by the measured bytes of a finished run, the ends of the interval as well.
         let sizes = |calls: &[f64], distinct, segments: &Segments| -> Vec<f64> {
-            let sizes = self.sizes(calls, distinct, segments);
+            let sizes = match counted {
+                Some(stored) => self.sizes_of(stored, calls, distinct),
+                None => self.sizes(calls, distinct, segments),
+            };
             let sizes = sizes.iter().zip(&corrections);
             sizes.map(|(size, correction)| size * correction).collect()
         };
@@ -94,9 +102,10 @@ impl<'a> Observation<'a> {
         // The ends combine the ends of both unknowns: distinct patterns and segments. Where documents
         // that repeat each other are neighbours, no pattern is learned in two segments, unless that
         // was counted.
-        let counted = sets.iter().find(|set| self.is_counted_in(set));
-        let one = Segments::one();
-        let low = sizes(&calls, Some(&low), counted.unwrap_or(&one));
+        let low = sizes(&calls, Some(&low), &Segments::one());
+        let spread = counted.map_or(0.0, |stored| {
+            stored.spread(at(|f| f.distinct.value).iter().sum())
+        });
         let total = |sizes: &Vec<f64>| sizes.iter().sum::<f64>();
         let highest = (0..sets.len()).max_by(|&a, &b| total(&all[a]).total_cmp(&total(&all[b])));
         let high = highest.map_or_else(|| size.clone(), |at| sizes(&calls, Some(&high), &sets[at]));
@@ -114,7 +123,7 @@ impl<'a> Observation<'a> {
                 distinct_patterns: figure.distinct,
                 doubt: figure.doubt,
                 dedup_share: figure.dedup,
-                bytes: self.bytes(of(&size), of(&low), of(&high)),
+                bytes: self.bytes(of(&size), of(&low), of(&high), spread),
                 contents: contents.get(level).copied().unwrap_or_default(),
                 observed: evidence.frequencies.clone(),
                 growth: self.curve(
@@ -135,9 +144,10 @@ impl<'a> Observation<'a> {
         .with_merged(sets.iter().map(|set| set.merged).sum::<f64>() / sets.len().max(1) as f64)
     }
 
-    /// Returns the bytes of a level, with ends that are as much wider as the engine is uncertain.
-    fn bytes(&self, value: f64, low: f64, high: f64) -> Figure {
-        let error = 1.0 + self.width * self.engine.relative_error();
+    /// Returns the bytes of a level, with ends that are as much wider as the engine is uncertain, and runs
+    /// differ.
+    fn bytes(&self, value: f64, low: f64, high: f64, spread: f64) -> Figure {
+        let error = 1.0 + self.width * self.engine.relative_error().hypot(spread);
         Figure {
             value,
             // The value is a mean, and either end that of one way to come there.
@@ -173,20 +183,30 @@ impl<'a> Observation<'a> {
             return vec![Segments::one()];
         };
         let layout = layout.of_batches(self.batches(calls));
-        let bottom = self.calibration.levels.first().zip(calls.first());
-        let tokens = bottom.map_or(0.0, |(level, calls)| calls * level.symbols_per_pattern);
-        layout.segments(tokens, |share| self.contents(&scaled(calls, share)))
+        layout.segments(self.learned(calls), |share| {
+            self.contents(&scaled(calls, share))
+        })
+    }
+
+    /// Returns what so many learn calls of each level are.
+    fn learned(&self, calls: &[f64]) -> Learned {
+        let levels = self.calibration.levels.iter().zip(calls);
+        let levels = levels.map(|(level, &calls)| (calls, calls * level.symbols_per_pattern));
+        Learned::of(levels, self.text_bytes(calls))
+    }
+
+    /// Returns the bytes of the text of so many learn calls of each level; `None` where that is not known.
+    fn text_bytes(&self, calls: &[f64]) -> Option<f64> {
+        let observed = self.calibration.levels.first()?.learn_calls as f64;
+        let bytes = self.calibration.text_bytes? as f64;
+        Some(bytes * calls.first()? / observed)
     }
 
     /// Returns how often a worker takes text for so many learn calls of each level; `None` where it is
     /// not known how much text that is.
     fn batches(&self, calls: &[f64]) -> Option<u64> {
-        let observed = self.calibration.levels.first()?.learn_calls as f64;
-        let ratio = calls.first()? / observed;
-        let counted = self.calibration.batches.filter(|_| ratio == 1.0);
-        let by_text = |bytes: u64| (bytes as f64 * ratio / BATCH_BYTES).ceil() as u64;
-        let expected = || self.calibration.text_bytes.map(by_text);
-        counted.map(u64::from).or_else(expected)
+        let bytes = self.text_bytes(calls)?;
+        Some((bytes / BATCH_BYTES).ceil() as u64)
     }
 
     /// Returns the contents of every level after its learn calls.
@@ -197,26 +217,16 @@ impl<'a> Observation<'a> {
     /// Returns the bytes of every level for its learn calls, with other numbers of distinct
     /// patterns where they are given.
     fn sizes(&self, calls: &[f64], distinct: Option<&[f64]>, segments: &Segments) -> Vec<f64> {
-        let is_counted = self.is_counted_in(segments);
         let mut all = vec![0.0; calls.len()];
         // A pattern is stored in every segment that has learned it.
         for &(share, count) in segments.groups.iter().chain(&segments.behind) {
             let mut contents = self.contents(&scaled(calls, share));
-            let levels = contents
-                .iter_mut()
-                .zip(&self.calibration.levels)
-                .zip(&self.models);
-            for (at, ((contents, evidence), model)) in levels.enumerate() {
-                let mut factor = 1.0;
-                if is_counted {
-                    let held = evidence.frequencies.distinct() as f64 * evidence.mean_parts;
-                    factor = held / count as f64 / contents.patterns.max(1e-9);
-                }
+            for (at, (contents, model)) in contents.iter_mut().zip(&self.models).enumerate() {
                 if let Some(distinct) = distinct {
-                    factor *= distinct[at] / model.distinct(calls[at]).max(1e-9);
+                    let factor = distinct[at] / model.distinct(calls[at]).max(1e-9);
+                    contents.patterns *= factor;
+                    contents.symbols *= factor;
                 }
-                contents.patterns *= factor;
-                contents.symbols *= factor;
             }
             let bytes = self.engine.level_bytes(&contents);
             for (all, bytes) in all.iter_mut().zip(bytes) {
@@ -226,10 +236,35 @@ impl<'a> Observation<'a> {
         all
     }
 
-    /// Returns whether it was counted which of these segments holds which pattern.
-    fn is_counted_in(&self, segments: &Segments) -> bool {
-        let parts = u64::from(self.calibration.parts);
-        parts > 1 && self.factor == 1.0 && segments.groups.len() == 1 && segments.number() == parts
+    /// Returns the segments of the run, where it was counted which of them holds which pattern.
+    fn counted(&self, calls: &[f64]) -> Option<&Stored> {
+        let StorageEngine::Embedded(layout) = self.engine else {
+            return None;
+        };
+        let stored = self.calibration.stored.as_ref();
+        let stored = stored.filter(|_| self.factor == 1.0)?;
+        let tokens = self.learned(calls).tokens;
+        let is_of_run = layout.is_of_one_commit(stored.workers, stored.worker_memory, tokens);
+        is_of_run.then_some(stored)
+    }
+
+    /// Returns the bytes of every level in segments that were counted, with other numbers of distinct patterns
+    /// where they are given.
+    fn sizes_of(&self, stored: &Stored, calls: &[f64], distinct: Option<&[f64]>) -> Vec<f64> {
+        let mut all = vec![0.0; calls.len()];
+        for segment in &stored.segments {
+            let bytes = self.engine.level_bytes(segment);
+            for (all, bytes) in all.iter_mut().zip(bytes) {
+                *all += bytes;
+            }
+        }
+        if let Some(distinct) = distinct {
+            let models = self.models.iter().zip(calls).zip(distinct);
+            for (all, ((model, &calls), distinct)) in all.iter_mut().zip(models) {
+                *all *= distinct / model.distinct(calls).max(1e-9);
+            }
+        }
+        all
     }
 
     /// Returns the measured bytes of each level of a finished run over the predicted ones; 1 where

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::counted::Slices;
-use super::{CorpusSample, CountedDocuments, DocumentCounter, LevelSample};
+use super::stored::{MOST_SEGMENTS, RunWorkers};
+use super::{CorpusSample, CountedDocuments, DocumentCounter, LevelSample, Stored};
+use crate::bytes::LevelContents;
 use crate::ratio::Sums;
 use crate::repeats::RepeatCounter;
 use crate::sketch::TypeSketch;
@@ -43,9 +45,8 @@ pub struct SampleBuilder {
     levels: Vec<LevelBuilder>,
     vocabulary: TypeSketch,
     repeats: RepeatCounter,
-    /// Parts of the store that take the text in turns.
-    parts: u32,
-    taken_in: u32,
+    /// The workers of the run that this is counted for.
+    run: Option<RunWorkers>,
 }
 
 #[derive(Debug, Clone)]
@@ -73,8 +74,7 @@ impl SampleBuilder {
             levels: Vec::new(),
             vocabulary: TypeSketch::new(usize::MAX),
             repeats: RepeatCounter::default(),
-            parts: 1,
-            taken_in: 0,
+            run: None,
         };
         builder.with_max_patterns(DEFAULT_MAX_PATTERNS)
     }
@@ -104,16 +104,18 @@ impl SampleBuilder {
         (self.documents, self.text_bytes, self.tokens) = (0, 0, 0);
         self.vocabulary = TypeSketch::new(self.max_patterns);
         self.repeats = RepeatCounter::default();
-        self.taken_in = 0;
+        if let Some(run) = &mut self.run {
+            run.restart();
+        }
         self
     }
 
-    /// Sets the number of parts, up to 64, into which a store puts in turns what is taken in at
-    /// once: where documents that repeat each other are neighbours, few patterns are in several.
-    /// Default 1.
+    /// Sets the workers of the run that these documents are counted for, up to 64, and its memory in bytes, of
+    /// which every worker has its part: where documents that repeat each other are neighbours, few
+    /// patterns are in several segments of its store.
     #[must_use]
-    pub(crate) fn with_parts(mut self, parts: u32) -> Self {
-        self.parts = parts.clamp(1, u64::BITS);
+    pub(crate) fn with_run(mut self, workers: u64, memory_budget: u64) -> Self {
+        self.run = RunWorkers::new(workers, memory_budget / workers.max(1));
         self
     }
 
@@ -151,11 +153,14 @@ impl SampleBuilder {
     /// Takes in documents that were counted for this sample; `text_bytes` gives those of a token, 0 where they are
     /// not known.
     pub(crate) fn take_in(&mut self, counted: CountedDocuments, text_bytes: impl Fn(u32) -> u32) {
-        let part = self.taken_in % self.parts;
-        self.taken_in = self.taken_in.wrapping_add(1);
-        self.levels
-            .iter_mut()
-            .for_each(|level| level.calls.set_part(part));
+        if let Some(run) = &mut self.run {
+            let of_text = counted.documents.iter().map(|document| document.text_bytes);
+            let text = of_text.fold(0, u64::saturating_add);
+            let segment = run.take(text, text.saturating_add(counted.memory(self.levels.len())));
+            let calls = self.levels.iter_mut().map(|level| &mut level.calls);
+            let all = calls.chain([&mut self.vocabulary]);
+            all.for_each(|sketch| sketch.set_segment(segment));
+        }
         // Of a large document only what is in these was counted.
         for (level, &shift) in self.levels.iter_mut().zip(&counted.call_slices) {
             level.calls.narrow(shift);
@@ -211,6 +216,33 @@ impl SampleBuilder {
         self.publish_slices();
     }
 
+    /// Returns the segments that the run leaves; `None` where it is not known, or would merge them.
+    fn stored(&self) -> Option<Stored> {
+        let run = self.run.as_ref();
+        let run = run.filter(|run| (1..=MOST_SEGMENTS).contains(&run.segments))?;
+        let mut segments = vec![Vec::new(); run.segments as usize];
+        // The symbols of level 0 are tokens, and those of each other level patterns below.
+        let mut symbols = self.vocabulary.held(run.segments);
+        for level in &self.levels {
+            let held = level.calls.held(run.segments);
+            for ((segment, held), below) in segments.iter_mut().zip(&held).zip(&symbols) {
+                segment.push(LevelContents {
+                    patterns: held.patterns as f64,
+                    repeated: held.repeated as f64,
+                    symbols: held.symbols as f64,
+                    distinct_symbols: below.patterns as f64,
+                });
+            }
+            symbols = held;
+        }
+        Some(Stored {
+            workers: run.workers.len() as u64,
+            worker_memory: run.memory,
+            pieces: run.pieces(),
+            segments,
+        })
+    }
+
     /// Tells those that count what they may leave out.
     fn publish_slices(&self) {
         let slices = &self.counter.slices;
@@ -232,9 +264,7 @@ impl SampleBuilder {
         }
         let levels = self.levels.iter().map(LevelBuilder::finish);
         Ok(CorpusSample {
-            // What comes in fewer batches than there are parts leaves the rest of them empty.
-            parts: self.parts.min(self.taken_in.max(1)),
-            batches: (self.parts > 1).then_some(self.taken_in),
+            stored: self.stored(),
             documents: self.documents,
             text_bytes: self.text_bytes,
             tokens: self.tokens,
@@ -258,7 +288,6 @@ impl LevelBuilder {
             is_exact: self.calls.shift() == 0,
             symbols_per_pattern: self.calls.mean_symbols(),
             first_in_document: self.calls.first_share(),
-            mean_parts: self.calls.mean_parts(),
             slice_error: self.calls.relative_error(),
             holders: self.calls.holders(),
             windows: self.windows.holders(),

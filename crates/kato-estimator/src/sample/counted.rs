@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::gathered::Gathered;
 use crate::EstimatedHierarchy;
+use crate::bytes::{CALL_MEMORY, SYMBOL_MEMORY};
 use crate::hash::{HashTable, hash_text, hash_token, hash_tokens};
 use crate::path::Paths;
 use crate::repeats::for_each_unit;
@@ -30,6 +31,22 @@ pub struct CountedDocuments {
     pub(super) lines: Vec<(u64, u64)>,
     /// Tokens that are part of a pattern.
     pub(super) vocabulary: HashTable<SeenToken>,
+}
+
+impl CountedDocuments {
+    /// Returns the memory that what these documents teach takes until it is written, in bytes.
+    pub(super) fn memory(&self, n_levels: usize) -> u64 {
+        let learned = self.learned.chunks(n_levels.max(1));
+        let documents = self.documents.iter().zip(learned);
+        let memory = documents.map(|(document, learned)| {
+            let calls: u64 = learned.iter().sum();
+            // The symbols of a level are the learn calls of the one below.
+            let above = learned.last().copied().unwrap_or(0);
+            let symbols = document.tokens + (calls - above);
+            CALL_MEMORY * calls as f64 + SYMBOL_MEMORY * symbols as f64
+        });
+        memory.sum::<f64>() as u64
+    }
 }
 
 /// A token, and how often it is part of a pattern.
