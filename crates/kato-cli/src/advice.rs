@@ -248,7 +248,7 @@ mod tests {
             ),
             (
                 "{\n",
-                "; list and skip such records with --on-bad skip, or repair the file and begin anew: it is another corpus then",
+                "; list and skip such records with --on-bad skip, or repair the file: what was begun with it begins anew then, as another corpus",
             ),
         ] {
             let path = folder.path().join("a.jsonl");

@@ -47,7 +47,7 @@ Exit codes:
     0  done; nothing found is an answer
     1  error: mend what it names
     2  wrong usage
-    3  done, but documents failed (kato train --fail-on-errors)
+    3  done, but documents or records failed (kato train --fail-on-errors)
     4  try again later: a server, a network or a machine did not answer in time
     5  no room on the disk, or in the memory that may be used
     6  conflict: another writer, other settings, another corpus, another format, or something else

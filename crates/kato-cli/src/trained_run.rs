@@ -12,7 +12,7 @@ use kato_loader::{
     CorpusIdentity, Cursor, OnBadRecord, StreamingDatasetLoader, StreamingDatasetLoaderBuilder,
 };
 use kato_model::KatoGeneration;
-use kato_scheduler::{Checkpoint, RunConfiguration};
+use kato_scheduler::{Checkpoint, RunConfiguration, TrainError};
 use kato_store::{EmbeddedStore, PatternStore};
 
 use crate::exit::bail_as;
@@ -46,11 +46,13 @@ impl TrainedRun {
     /// When no training is in it, or its tokenizer has changed.
     pub(crate) fn of(store: EmbeddedStore) -> Result<Self> {
         let store = Arc::new(store);
-        let run = RunConfiguration::from_json(store.configuration())
-            .context("the knowledge base does not say how it was trained")?;
+        // With the class that `kato_runs::forget` has for either.
         let Some(checkpoint) = Checkpoint::from_json(&store.checkpoint())? else {
-            bail!("no training is in {}", store.dir().display());
+            bail_as!(Conflict, "no training is in {}", store.dir().display());
         };
+        let run = RunConfiguration::from_json(store.configuration())
+            .map_err(|source| TrainError::Checkpoint { source })
+            .context("the knowledge base does not say how it was trained")?;
         let tokenizer = kato::tokenizer_of(&run.rules)?;
         let learner = HierarchicalConceptLearner::builder(tokenizer)
             .with_config(run.rules.learner.clone())

@@ -238,7 +238,7 @@ impl BadReason {
     ///
     /// assert_eq!(
     ///     BadReason::UnclosedQuote.advice().to_string(),
-    ///     "list and skip such records with `OnBadRecord::Skip`, or repair the file and begin anew: it is another corpus then"
+    ///     "list and skip such records with `OnBadRecord::Skip`, or repair the file: what was begun with it begins anew then, as another corpus"
     /// );
     /// ```
     #[must_use]
@@ -276,13 +276,14 @@ impl BadReason {
                 &["leave the files alone while they are read, then start again"]
             }
             Self::EndsBeforeCursor => &["resume with the corpus the cursor was taken from"],
+            // It is a file of the corpus then, of which nothing is learned later either.
             Self::Unreadable { .. } => &[
                 "make the file readable",
-                "list and skip it with `OnBadRecord::Skip`",
+                "list and skip it for good with `OnBadRecord::Skip`",
             ],
             Self::InvalidUtf8 { .. } => &[
                 SKIP,
-                "repair the file, or convert it to UTF-8, and begin anew: it is another corpus then",
+                "repair the file, or convert it to UTF-8: what was begun with it begins anew then, as another corpus",
             ],
             Self::MalformedJson { .. }
             | Self::FieldCount { .. }
@@ -291,7 +292,7 @@ impl BadReason {
             // What was learned of the file as it was is no beginning of what it is then.
             | Self::Corrupt { .. } => &[
                 SKIP,
-                "repair the file and begin anew: it is another corpus then",
+                "repair the file: what was begun with it begins anew then, as another corpus",
             ],
         })
     }

@@ -17,7 +17,7 @@ use crate::record::{
     FORMAT, JOURNAL, Lease, NodeEntry, OpenRun, RUN, RunRecord, acquire, read_record,
     renew_while_open, run_database,
 };
-use crate::runs::{check_empty, create_run, select_guard, wait_until_applied};
+use crate::runs::{check_taught, create_run, select_guard, wait_until_applied};
 use crate::store::MongoStore;
 
 /// Bulks that may be with the server at once: each has a session and a connection of its own.
@@ -155,7 +155,8 @@ impl MongoStoreBuilder {
     ///
     /// # Errors
     ///
-    /// As [`create`](Self::create); [`StoreError::Missing`] when a database holds no patterns.
+    /// As [`create`](Self::create); [`StoreError::Missing`] when a database is not there, or none holds
+    /// patterns.
     pub fn adopt(
         self,
         nodes: &[(&str, &str)],
@@ -164,8 +165,8 @@ impl MongoStoreBuilder {
         self.make(entries(nodes), configuration, false)
     }
 
-    /// Creates a run and opens it for writing. The databases of a new run must hold no patterns,
-    /// those of an adopted one some.
+    /// Creates a run and opens it for writing. The databases of a new run must hold no patterns, one at
+    /// least of an adopted one some.
     fn make(
         self,
         nodes: Vec<NodeEntry>,
@@ -218,14 +219,13 @@ impl MongoStoreBuilder {
 
     /// Opens the store of a run for reading, also while another process writes.
     ///
-    /// What is read while somebody writes is no snapshot: a commit shows bulk by bulk. A commit
-    /// that a crash left unfinished is waited for, as long as the [patience](Self::with_patience).
+    /// What is read while somebody writes is no snapshot: a commit shows bulk by bulk. A commit that
+    /// is not finished when it is opened is waited for, as long as the [patience](Self::with_patience).
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open), but never [`StoreError::Locked`];
-    /// [`Unfinished`](crate::Error::Unfinished) when nobody finishes what is unfinished: open it
-    /// for writing once.
+    /// As [`open`](Self::open), but [`StoreError::Locked`] only when its writer has not finished the commit
+    /// by then; [`Unfinished`](crate::Error::Unfinished) when nobody finishes it: open it for writing once.
     pub fn open_read_only(self) -> Result<MongoStore, StoreError> {
         let connection = self.connect()?;
         let database = run_database(self.run.as_str());
@@ -246,15 +246,14 @@ impl MongoStoreBuilder {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Missing`] when a database holds no patterns, and [`StoreError::Backend`].
+    /// [`StoreError::Missing`] when a database is not there or none holds patterns, and
+    /// [`StoreError::Backend`].
     pub fn open_foreign(self, nodes: &[(&str, &str)]) -> Result<MongoStore, StoreError> {
         let connection = self.connect()?;
         let nodes = entries(nodes);
         let (found, guard) = (nodes.clone(), self.guard);
         let means = connection.block_on(|server| async move {
-            for node in &found {
-                check_empty(&server, &node.database, false).await?;
-            }
+            check_taught(&server, &found).await?;
             select_guard(&server, guard, 0).await
         })?;
         let record = RunRecord {

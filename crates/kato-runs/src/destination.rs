@@ -1,5 +1,6 @@
 //! Where a run goes: a directory, memory, any store, the nodes of a KATO server, or a MongoDB.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -118,6 +119,22 @@ impl Destination {
             #[cfg(feature = "mongodb")]
             Kind::Mongodb(databases) => databases.exists().map_err(RunsError::Open)?,
         })
+    }
+
+    /// Returns whether a run that is gone on with is to be found here: not in memory or a store that is
+    /// at hand, and not where the making of a directory was cut off, which has left something in it.
+    pub(crate) fn must_be_there(&self) -> bool {
+        match &self.kind {
+            Kind::Directory(dir) => {
+                let is_something = |mut entries: fs::ReadDir| entries.next().is_some();
+                EmbeddedStore::exists(dir) || !fs::read_dir(dir).is_ok_and(is_something)
+            }
+            Kind::Memory | Kind::Store(_) => false,
+            #[cfg(feature = "remote")]
+            Kind::Server(_) => true,
+            #[cfg(feature = "mongodb")]
+            Kind::Mongodb(_) => true,
+        }
     }
 
     /// Returns the file in which a run lists what it skipped, unless its options name another. An empty

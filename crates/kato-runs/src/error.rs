@@ -9,6 +9,8 @@ use kato_occurrences::OccurrencesError;
 use kato_scheduler::TrainError;
 use kato_store::{ExchangeError, StoreError};
 
+use crate::Run;
+
 /// The reason why an operation on runs was not done, or not to its end. What a training has committed and
 /// a deletion has removed stays so, and where only the manifest could not be written, all else is done.
 /// Otherwise, unless the message says more, everything is as it was.
@@ -199,6 +201,15 @@ impl RunsError {
         move |source| Self::Store {
             path: path.to_owned(),
             source,
+        }
+    }
+
+    /// Creates the error of a run that is not among those that there are.
+    pub(crate) fn unknown(wanted: &str, runs: &[Run]) -> Self {
+        let known = runs.iter().map(|run| run.manifest.name.to_string());
+        Self::Unknown {
+            wanted: wanted.to_owned(),
+            known: known.collect(),
         }
     }
 

@@ -159,12 +159,15 @@ pub fn forget(
         }
         return Err(error);
     }
+    // The manifest says what is learned now, whatever became of the occurrences.
+    let renewed = renew_manifest(store, is_nothing_left);
     if let Some(occurrences) = occurrences {
         let path = occurrences.dir().to_owned();
         let removed = occurrences.remove();
+        // This first of the two: it is their text that is left.
         removed.map_err(|source| RunsError::OccurrencesLeft { path, source })?;
     }
-    renew_manifest(store, is_nothing_left)?;
+    renewed?;
     let all = was.corpus.files();
     Ok(Forgotten {
         files: places

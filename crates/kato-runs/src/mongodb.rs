@@ -14,8 +14,8 @@ use crate::facts::run_name_like;
 use crate::manifest::{BackendKind, RunBackend, RunOrigin};
 use crate::{Archive, Run, RunFacts, RunId, RunLocation, RunManifest, RunPlace, RunsError};
 
-/// Patience with a run that is listed: enough for a commit that goes on, not for one that nobody
-/// finishes.
+/// Patience with a run that is listed: enough for most commits. A run whose writer takes longer is listed
+/// without what its levels have learned.
 const LIST_PATIENCE: Duration = Duration::from_secs(2);
 
 const BY_NAME: &str =
@@ -100,13 +100,15 @@ impl MongoPlace {
             .store(&found.run)
             .with_patience(LIST_PATIENCE)
             .open_read_only();
+        // Its writer may have come since the list.
+        let is_locked = found.in_use || matches!(store, Err(StoreError::Locked { .. }));
         let facts = RunFacts {
             nodes: found.nodes,
             configuration: found.configuration,
             checkpoint: found.checkpoint,
             levels: Vec::new(),
             backend: self.backend.clone(),
-            is_locked: found.in_use,
+            is_locked,
         };
         self.run_of(found.run.as_str(), store, facts, recorded.transpose())
     }
@@ -145,12 +147,15 @@ impl MongoPlace {
         mut facts: RunFacts,
         recorded: Result<Option<RunManifest>, RunsError>,
     ) -> Run {
-        let levels = store
-            .and_then(|store| {
+        let levels = match store {
+            // Its writer is at work on a commit, and what its levels have learned is between two.
+            Err(StoreError::Locked { .. }) => Ok(Vec::new()),
+            store => store.and_then(|store| {
                 let read = RunFacts::from_store(&store, facts.backend.clone(), facts.is_locked)?;
                 Ok(read.levels)
-            })
-            .map_err(self.failed(run));
+            }),
+        };
+        let levels = levels.map_err(self.failed(run));
         let (recorded, problem) = match (recorded, levels) {
             (Ok(recorded), Ok(levels)) => {
                 facts.levels = levels;
@@ -191,6 +196,14 @@ impl MongoPlace {
         match is_ours {
             true => Ok(name),
             false => Err(unsupported(run, action, NOT_OURS)),
+        }
+    }
+
+    /// Returns the error of a run that was there a moment ago, with those that are there now.
+    fn gone(&self, run: &RunName) -> RunsError {
+        match self.list() {
+            Ok(runs) => RunsError::unknown(run.as_str(), &runs),
+            Err(error) => error,
         }
     }
 
@@ -254,10 +267,10 @@ impl RunPlace for MongoPlace {
                 let found = found
                     .iter()
                     .find(|found| run.location == RunLocation::Database(found.run.clone()));
-                self.open_foreign(found.ok_or_else(|| RunsError::Unknown {
-                    wanted: name.to_string(),
-                    known: Vec::new(),
-                })?)
+                match found {
+                    Some(found) => self.open_foreign(found),
+                    None => return Err(self.gone(name)),
+                }
             }
             Err(error) => return Err(error),
         };

@@ -9,9 +9,9 @@ use crate::{Archive, Run, RunPlace, RunsError};
 
 /// The runs of a place.
 ///
-/// A run is asked for by its name, its id or a beginning of it that no other run has, or its
-/// directory or file within the place. Nothing here touches another run than the one that was asked
-/// for.
+/// A run is asked for by its name, its id or a beginning of it that no other run has, or a path of its
+/// directory or file: any, or the end of the one that is listed. Nothing here touches another run than
+/// the one that was asked for.
 #[derive(Debug)]
 pub struct Runs {
     place: Box<dyn RunPlace>,
@@ -223,13 +223,7 @@ fn find(mut runs: Vec<Run>, wanted: &str) -> Result<Run, RunsError> {
             wanted: wanted.to_owned(),
             matches: several.iter().map(|&idx| runs[idx].in_words()).collect(),
         }),
-        None => Err(RunsError::Unknown {
-            wanted: wanted.to_owned(),
-            known: runs
-                .iter()
-                .map(|run| run.manifest.name.to_string())
-                .collect(),
-        }),
+        None => Err(RunsError::unknown(wanted, &runs)),
     }
 }
 

@@ -30,8 +30,7 @@ use crate::record::Record;
 pub enum Start {
     /// It is begun, and must not be there.
     New,
-    /// It is gone on with. In a directory or a MongoDB it is begun where it was ended before it had
-    /// made anything.
+    /// It is gone on with, and must be there. In a directory it is begun where that was cut off.
     Resume,
     /// It is gone on with where it is there, and begun where it is not.
     NewOrResume,
@@ -123,8 +122,9 @@ impl TrainingRun {
     ///
     /// # Errors
     ///
-    /// [`RunsError::Open`] and [`RunsError::Train`] when the run cannot be begun or opened, what
-    /// `loader_at` returns, and those of a manifest that cannot be read.
+    /// [`RunsError::Open`] and [`RunsError::Train`] when the run cannot be begun or opened, as with
+    /// [`StoreError::Missing`] for one that is to be gone on with and is not there; what `loader_at`
+    /// returns, and those of a manifest that cannot be read.
     pub fn open<E: From<RunsError>>(
         destination: Destination,
         learner: &HierarchicalConceptLearner,
@@ -134,9 +134,9 @@ impl TrainingRun {
     ) -> Result<(Self, StreamingDatasetLoader), E> {
         let resumes = match start {
             Start::New => false,
-            // What is missing is said by who opens it.
-            #[cfg(feature = "remote")]
-            Start::Resume if matches!(destination.kind, Kind::Server(_)) => true,
+            // What is missing is said by who opens it: begun in its place, it would be learned for hours
+            // where nobody looks for it.
+            Start::Resume if destination.must_be_there() => true,
             Start::Resume | Start::NewOrResume => destination.has_position()?,
         };
         let ledger = destination.ledger();

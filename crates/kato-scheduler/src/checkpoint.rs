@@ -190,19 +190,24 @@ pub fn loader_behind(
 ) -> Result<StreamingDatasetLoader, TrainError> {
     let refused = |reason| Err(TrainError::NotExtendable { reason });
     let Some(was) = Checkpoint::from_json(checkpoint)? else {
-        return refused("no training is in it");
+        return refused("no training is in it: learn this as a corpus of its own");
     };
     if !was.complete {
-        return refused("its corpus, with what was added to it before, was not read to its end");
+        return refused(
+            "its corpus, with what was added to it before, was not read to its end: resume it first, or train all of it into another \
+             place",
+        );
     }
     if was.corpus.is_shuffled() || was.corpus.is_mixture() || was.corpus.is_shard() {
-        return refused("its corpus is shuffled, mixed or a shard, and has no end to go on from");
+        return refused(
+            "its corpus is shuffled, mixed or a shard, and has no end to go on from: train all of it into another place",
+        );
     }
     let builder = builder.behind(&was.corpus).with_cursor(was.cursor);
     let loader = match builder.build() {
         // Nothing is learned twice unasked: a command that is given again would do just that.
-        Err(LoadError::DuplicateFile { .. }) => {
-            return refused("a file that is to be added is in its corpus already");
+        Err(LoadError::DuplicateFile { name }) if holds(&was.corpus, &name) => {
+            return refused("a file that is to be added is in its corpus already: leave it out");
         }
         built => built.map_err(TrainError::Load)?,
     };
@@ -212,9 +217,18 @@ pub fn loader_behind(
         return Err(TrainError::OtherCorpus { differences });
     }
     if !corpus.extends(&was.corpus) {
-        return refused("the files of its own corpus are not there as they were");
+        return refused(
+            "the files of its own corpus are not there as they were: put them back, or train all of it into another place",
+        );
     }
     Ok(loader)
+}
+
+/// Returns whether a file is one of a corpus, however its path is written.
+fn holds(corpus: &CorpusIdentity, name: &str) -> bool {
+    let place = |name: &str| std::path::absolute(name).unwrap_or_else(|_| name.into());
+    let files = corpus.files();
+    files.iter().any(|file| place(&file.name) == place(name))
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub enum TrainError {
     /// No more can be learned behind the corpus of the run.
     #[error("nothing can be added to what this knowledge base was trained on: {reason}")]
     NotExtendable {
-        /// Why not.
+        /// Why not, and what to do.
         reason: &'static str,
     },
     /// The loader does not start where the checkpoint ends.
@@ -177,13 +177,9 @@ impl TrainError {
                 &["use the same settings", "train into another directory"]
             }
             Self::OtherCorpus { .. } => &["give the same input", "train into another directory"],
-            Self::NotExtendable { .. } => &[
-                "resume a run that has not come to its end",
-                "train all of it into another directory",
-            ],
             Self::Learn { .. } | Self::Refused { .. } => &[
                 "skip and list such documents with `OnFailure::Skip`",
-                "mend the document and begin anew: it is another corpus then",
+                "mend the document: what was begun with it begins anew then, as another corpus",
             ],
             Self::Retired(_) => &[
                 "take it back with `Node::unretire` and go on",
@@ -197,7 +193,8 @@ impl TrainError {
                 "open more connections, `ConnectionBudget::pool`",
             ],
             Self::Spawn(_) => &["use fewer workers, `TrainingOptions::n_workers`"],
-            Self::Position { .. }
+            Self::NotExtendable { .. }
+            | Self::Position { .. }
             | Self::Checkpoint { .. }
             | Self::Salvaged
             | Self::OrderDependent

@@ -24,11 +24,12 @@ use crate::writable::check_file;
 ///
 /// A run is a knowledge base in the directory given by --in or one level deeper, or a file
 /// NAME.kato-run.json of a run whose nodes are on a KATO server; in a MongoDB, every run there.
-/// RUN is its name, its id or the beginning of one, or its directory. Reading works also while a
-/// run is trained, and shows its last commit; a change needs the run for itself, as an export
-/// from a MongoDB does, and is done as a whole or not at all, also when this program is killed. A
-/// deletion in a MongoDB, or of a run on a server, that was killed is finished by deleting again.
-/// A run on a server is neither cloned nor exported.
+/// RUN is its name, its id or the beginning of one, or a path of its directory or file: any, or the
+/// end of the one that list shows. Reading works also while a run is trained, and shows its last
+/// commit; a change needs the run for itself, as an export from a MongoDB does, and is done as a
+/// whole or not at all, also when this program is killed. A deletion in a MongoDB, or of a run on a
+/// server, that was killed is finished by deleting again. A run on a server is neither cloned nor
+/// exported.
 ///
 /// With --json every answer is one JSON object on standard output. list, discover: runs, an array
 /// of runs. show, record, rename, clone, import: a run, with manifest (its run.json), location,
@@ -61,18 +62,18 @@ enum Command {
     Discover,
     /// Everything known of a run.
     Show {
-        /// Name, id or directory.
+        /// Name, id or the beginning of one, or a path of the run's directory or file.
         run: String,
     },
     /// Write the run.json of a run that has none, and give it an id; in a MongoDB, the same in its
     /// record.
     Record {
-        /// Name, id or directory.
+        /// Name, id or the beginning of one, or a path of the run's directory or file.
         run: String,
     },
     /// Give a run another name, unless it is in a MongoDB or on a server; its directory stays.
     Rename {
-        /// Name, id or directory.
+        /// Name, id or the beginning of one, or a path of the run's directory or file.
         run: String,
         /// The new name: 1 to 32 letters, digits and underscores.
         name: RunName,
@@ -80,7 +81,7 @@ enum Command {
     /// Copy a run into one of its own, which can be trained on. In a directory it shares the files
     /// of what was learned so far.
     Clone {
-        /// Name, id or directory.
+        /// Name, id or the beginning of one, or a path of the run's directory or file.
         run: String,
         /// The name of the copy: 1 to 32 letters, digits and underscores.
         name: RunName,
@@ -88,7 +89,7 @@ enum Command {
     /// Write a run to a new directory: run.json, the patterns of each level as JSON Lines, and the
     /// position.
     Export {
-        /// Name, id or directory.
+        /// Name, id or the beginning of one, or a path of the run's directory or file.
         run: String,
         /// The directory, which must not exist.
         #[arg(value_name = "OUT")]
@@ -106,7 +107,7 @@ enum Command {
     /// Delete a run with all that it learned, of one on a server its files here alone. Asks for its
     /// name.
     Delete {
-        /// Name, id or directory.
+        /// Name, id or the beginning of one, or a path of the run's directory or file.
         run: String,
         /// Do not ask.
         #[arg(long)]

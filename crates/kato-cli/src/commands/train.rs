@@ -90,7 +90,7 @@ pub(crate) struct Args {
     recording: RecordingArgs,
     #[command(flatten)]
     destination: DestinationArgs,
-    /// Go on where an interrupted run ended.
+    /// Go on where an interrupted run ended. Refused where none has begun.
     #[arg(long)]
     resume: bool,
     /// Learn SOURCE after a run that is complete, with the same options: the result is that of
@@ -167,7 +167,7 @@ const BEGINNING: &str = "interrupted while the run began: give the same command 
 const GIVEN_UP: &str =
     "interrupted, and ended in the middle of its work; everything committed is safe";
 
-/// Exit code of a run that is done although documents failed.
+/// Exit code of a run that is done although documents or records failed.
 const FAILED_DOCUMENTS: u8 = 3;
 
 /// Runs `kato train` and returns its exit code.
@@ -186,7 +186,7 @@ pub(crate) fn main(args: &mut Args) -> ExitCode {
 }
 
 /// Trains and shows the result; returns an exit code, as a run that ended well may still be
-/// interrupted or have failed documents.
+/// interrupted, or documents or records may have failed.
 fn run(args: &Args) -> Result<ExitCode> {
     let probe = args.profile.probe();
     // Before anything is learned, so that a file that cannot be written, or is no history, is found
@@ -218,7 +218,7 @@ fn run(args: &Args) -> Result<ExitCode> {
         destination,
         &learner,
         &configuration,
-        args.resume || args.add,
+        args.destination.start(args.resume, args.add),
         |position| loader_at(args, position, &options),
     )?;
     // Until here Ctrl-C ends the process at once.

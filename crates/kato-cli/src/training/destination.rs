@@ -179,6 +179,17 @@ impl DestinationArgs {
         }
     }
 
+    /// Returns whether the run is begun or gone on with.
+    pub(crate) fn start(&self, resume: bool, add: bool) -> Start {
+        match self.backend() {
+            _ if resume => Start::Resume,
+            // Whether there is a run to add to is known to the server alone.
+            Backend::Kato(_) if add => Start::Resume,
+            _ if add => Start::NewOrResume,
+            _ => Start::New,
+        }
+    }
+
     /// Returns whether the nodes are first taught what another run has learned.
     pub(crate) const fn reteaches(&self) -> bool {
         self.reteach.is_some()
@@ -389,19 +400,16 @@ impl DestinationArgs {
     ///
     /// # Errors
     ///
-    /// When the run exists and is not to be resumed, or cannot be opened.
+    /// When the run exists and is not to be resumed, is to be resumed and does not exist, or cannot be
+    /// opened.
     pub(crate) fn open(
         &self,
         destination: Destination,
         learner: &HierarchicalConceptLearner,
         configuration: &RunConfiguration,
-        resume: bool,
+        start: Start,
         loader_at: impl FnOnce(LoaderStart<'_>) -> Result<StreamingDatasetLoader>,
     ) -> Result<(TrainingRun, StreamingDatasetLoader)> {
-        let start = match resume {
-            true => Start::Resume,
-            false => Start::New,
-        };
         if let Some(from) = &self.reteach {
             // What was skipped before the position is listed in the ledger of that run.
             let ledger = from.with_extension("errors.jsonl");
@@ -443,6 +451,20 @@ impl DestinationArgs {
             (Some(_), backend @ Backend::Kato(_)) => {
                 return error.context(format!("run {} on {backend}", self.run()));
             }
+            // The error itself does not know that there was to be one.
+            (Some(RunsError::Open(missing @ StoreError::Missing { .. })), backend) => {
+                let text = match backend {
+                    Backend::Embedded(dir) => format!(
+                        "{} holds no run to go on with: check the path, or begin one without --resume",
+                        dir.display()
+                    ),
+                    backend => format!(
+                        "there is no run {} in {backend} to go on with: check the name, or begin it without --resume",
+                        self.run()
+                    ),
+                };
+                return refused(missing.class(), text);
+            }
             (Some(RunsError::Open(_)), Backend::Embedded(dir)) if !dir.exists() => {
                 return error.context(format!(
                     "--kb {} cannot be made: choose another place",
@@ -457,6 +479,7 @@ impl DestinationArgs {
             }
             _ => false,
         };
+        let taken = |text| refused(ErrorClass::Conflict, text);
         match (exists, self.backend()) {
             (false, _) => error,
             (true, Backend::Embedded(dir)) => taken(format!(
@@ -471,9 +494,8 @@ impl DestinationArgs {
     }
 }
 
-/// Returns the error of a new run whose place is taken.
-fn taken(text: String) -> anyhow::Error {
-    let class = ErrorClass::Conflict;
+/// Returns the error of a run that is not where it is to be gone on with, or is where another is to be begun.
+fn refused(class: ErrorClass, text: String) -> anyhow::Error {
     CommandError { class, text }.into()
 }
 

@@ -76,7 +76,7 @@ pub(crate) fn tell_not_added(run: &TrainingRun) {
     };
     if Checkpoint::from_json(&position).is_ok_and(|it| it.is_some_and(|it| it.complete)) {
         notice::say(
-            "nothing was added, and the run is complete as before: add again, without --resume",
+            "nothing was added, and the run is complete as before: mend or leave out what failed, then add again, without --resume",
         );
     }
 }

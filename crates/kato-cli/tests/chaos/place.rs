@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use kato_mongodb::MongoStore;
 use tempfile::TempDir;
 
 use crate::backends::Backend;
@@ -50,8 +51,19 @@ impl Place {
     }
 
     /// Whether a session has begun the run, so that the next one resumes it.
-    pub(crate) fn is_begun(&self) -> bool {
-        !self.backend.is_served() || self.state().exists()
+    /// `mongodb` is the address of the server, where it is in one.
+    pub(crate) fn is_begun(&self, mongodb: Option<&str>) -> bool {
+        match self.backend {
+            Backend::Embedded => {
+                let made = fs::read_dir(self.dir().join(&self.run));
+                made.is_ok_and(|mut entries| entries.next().is_some())
+            }
+            Backend::Mongodb => mongodb.is_some_and(|uri| {
+                let run = MongoStore::builder(uri, self.run.parse().unwrap());
+                run.exists().unwrap()
+            }),
+            _ => self.state().exists(),
+        }
     }
 
     fn state(&self) -> PathBuf {

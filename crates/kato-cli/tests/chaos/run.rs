@@ -246,7 +246,7 @@ impl<'a> Run<'a> {
             // It is never silent for long.
             arguments.extend(["--settle", "0.3"]);
         }
-        if resume && self.place.is_begun() {
+        if resume && self.place.is_begun(self.mongodb.as_deref()) {
             arguments.push("--resume");
         }
         let command = self.place.train(&to, &arguments);

@@ -38,7 +38,7 @@ fn round(
             ],
         ];
         let mut arguments = settings.concat();
-        if n_kills > 0 {
+        if place.is_begun(kb) {
             arguments.push("--resume");
         }
         let mut child = place.train("corpus.jsonl", kb, &arguments).spawn().unwrap();

@@ -57,9 +57,18 @@ impl Workplace {
         command
     }
 
-    /// Goes on with a run to its end.
+    /// Whether a run has begun to make its knowledge base, so that the next session resumes it.
+    pub(crate) fn is_begun(&self, kb: &str) -> bool {
+        std::fs::read_dir(self.path(kb)).is_ok_and(|mut entries| entries.next().is_some())
+    }
+
+    /// Goes on with a run to its end, or begins it.
     pub(crate) fn finish(&self, input: &str, kb: &str) -> Knowledge {
-        let output = self.train(input, kb, &["--resume"]).output().unwrap();
+        let resume: &[&str] = match self.is_begun(kb) {
+            true => &["--resume"],
+            false => &[],
+        };
+        let output = self.train(input, kb, resume).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         Knowledge::of(&self.path(kb), &output)
     }

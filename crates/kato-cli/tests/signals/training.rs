@@ -21,19 +21,17 @@ fn a_run_that_is_interrupted_at_any_moment_ends_like_one_that_is_not() {
     while n_signals < n_moments() {
         let name = format!("kb{kb}");
         kb += 1;
-        let mut resumes = false;
         loop {
             let workers = random.pick(&["1", "2", "4"]);
             let interval = random.pick(&["0", "0.01", "10"]);
             let mut arguments = vec!["--workers", workers, "--commit-interval", interval];
-            if resumes {
+            if place.is_begun(&name) {
                 arguments.push("--resume");
             }
             let command = place.train("corpus.jsonl", &name, &arguments);
             let after = random.delay(whole.mul_f64(0.9));
             let interrupted = interrupt(command, after, &mut random);
             n_signals += usize::from(!interrupted.was_over);
-            resumes = true;
             if interrupted.was_over {
                 let output = interrupted.output;
                 assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));

@@ -75,6 +75,12 @@ fn what_cannot_be_added_leaves_the_run_ready_for_another_addition() {
     let (code, told) = refusal(&place, "bad.jsonl", &ADD);
     assert_eq!(code, Some(1), "{told}");
     assert!(told.contains("nothing was added"), "{told}");
+    // Nothing but the addition is begun anew.
+    assert!(
+        told.contains("mend or leave out what failed, then add again"),
+        "{told}"
+    );
+    assert!(!told.contains("repair the file and begin anew"), "{told}");
     for added in ["b.jsonl", "c.jsonl"] {
         place.trained(added, &ADD);
     }
@@ -87,7 +93,10 @@ fn what_has_no_end_or_is_there_already_is_refused_and_changes_nothing() {
     let whole = ["--kb", "whole", "--provenance", "--add"];
     let (code, told) = refusal(&place, "b.jsonl", &whole);
     assert_eq!(code, Some(6), "{told}");
-    assert!(told.contains("in its corpus already"), "{told}");
+    assert!(
+        told.contains("in its corpus already: leave it out\n"),
+        "{told}"
+    );
     let (code, told) = refusal(
         &place,
         "corpus.jsonl",

@@ -36,6 +36,19 @@ fn what_is_there_is_not_overwritten() {
 }
 
 #[test]
+fn what_is_not_there_is_not_gone_on_with() {
+    let place = Place::new();
+    let resumed = ["--kb", "mistyped", "--resume", "--quiet"];
+    let resumed = place.train("corpus.jsonl", &resumed).output().unwrap();
+    assert_eq!(resumed.status.code(), Some(1));
+    assert_eq!(
+        stderr(&resumed),
+        "error: mistyped holds no run to go on with: check the path, or begin one without --resume\n"
+    );
+    assert!(!place.path("mistyped").exists());
+}
+
+#[test]
 fn a_server_or_database_that_is_not_there_is_an_error_that_names_it_without_the_password() {
     for (backend, shown, code) in [
         ("kato:http://127.0.0.1:9", "127.0.0.1:9", 4),

@@ -100,7 +100,8 @@ fn a_run_of_which_all_is_forgotten_names_no_corpus() {
     assert_eq!(output.status.code(), Some(6));
     let told = stderr(&output);
     assert!(told.contains("no training is in it"), "{told}");
-    let (_, told) = refusal(&place, &["a.jsonl", "--kb", "kb"]);
+    let (code, told) = refusal(&place, &["a.jsonl", "--kb", "kb"]);
+    assert_eq!(code, Some(6), "{told}");
     assert!(told.contains("no training is in kb"), "{told}");
     // It begins again as a new run does.
     let again = place.trained("a.jsonl", &["b.jsonl", "c.jsonl", "--kb", "kb", "--resume"]);

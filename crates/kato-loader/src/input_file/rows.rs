@@ -125,7 +125,8 @@ impl Rows {
     }
 }
 
-#[cfg(all(test, feature = "remote"))]
+#[cfg(test)]
+#[cfg(feature = "remote")]
 mod tests {
     use std::fmt::Write as _;
 

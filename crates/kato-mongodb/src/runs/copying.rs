@@ -96,7 +96,7 @@ impl Copying {
             }
             None => {
                 for database in &databases {
-                    check_empty(server, database, true).await?;
+                    check_empty(server, database).await?;
                 }
             }
         }

@@ -10,7 +10,9 @@ use crate::connection::{DUPLICATE_KEY, OperationError, Server, Sessions, durable
 use crate::error::Error;
 use crate::guard::Guard;
 use crate::layout::{PATTERNS, prepare_node, prepare_run};
-use crate::record::{CheckpointParts, Lease, RunRecord, new_lease, read_record, records};
+use crate::record::{
+    CheckpointParts, Lease, NodeEntry, RunRecord, is_alive, new_lease, read_record, records,
+};
 
 /// Returns the guard that the server can have, and sessions if there may be transactions.
 pub(crate) async fn select_guard(
@@ -47,8 +49,13 @@ pub(crate) async fn create_run(
         });
     }
     // All nodes are checked before the first is changed.
-    for node in &record.nodes {
-        check_empty(server, &node.database, is_new).await?;
+    match is_new {
+        true => {
+            for node in &record.nodes {
+                check_empty(server, &node.database).await?;
+            }
+        }
+        false => check_taught(server, &record.nodes).await?,
     }
     for node in &record.nodes {
         prepare_node(server, &node.database, record.sharded).await?;
@@ -103,24 +110,53 @@ pub(crate) async fn insert_record(
     Ok(())
 }
 
-/// Checks that a database holds no patterns, or some.
-pub(crate) async fn check_empty(
-    server: &Arc<Server>,
-    database: &str,
-    should_be: bool,
-) -> Result<(), StoreError> {
-    let patterns = server.collection(database, PATTERNS);
-    let find = || async { Ok(patterns.find_one(doc! {}).await?) };
-    let is_empty = server.retry("look for patterns", find).await?.is_none();
-    let place = server.place_of(&[database]);
-    match (should_be, is_empty) {
-        (true, false) => Err(StoreError::NotAKnowledgeBase { place }),
-        (false, true) => Err(StoreError::Missing { place }),
-        _ => Ok(()),
+/// Checks that a database holds no patterns.
+pub(crate) async fn check_empty(server: &Arc<Server>, database: &str) -> Result<(), StoreError> {
+    match holds_patterns(server, database).await? {
+        true => Err(StoreError::NotAKnowledgeBase {
+            place: server.place_of(&[database]),
+        }),
+        false => Ok(()),
     }
 }
 
-/// Returns the record, once nothing is pending.
+/// Checks that the databases of nodes that another program taught are there, and that one of them holds
+/// patterns: a node may have learned none, as the upper ones of short texts.
+pub(crate) async fn check_taught(
+    server: &Arc<Server>,
+    nodes: &[NodeEntry],
+) -> Result<(), StoreError> {
+    let missing = |node: &NodeEntry| StoreError::Missing {
+        place: server.place_of(&[&node.database]),
+    };
+    let mut empty = Vec::new();
+    for node in nodes {
+        if !holds_patterns(server, &node.database).await? {
+            empty.push(node);
+        }
+    }
+    let Some(first) = empty.first() else {
+        return Ok(());
+    };
+    if empty.len() == nodes.len() {
+        return Err(missing(first));
+    }
+    let there = server.database_names().await?;
+    let is_there = |node: &&NodeEntry| there.contains(&node.database);
+    match empty.into_iter().find(|node| !is_there(node)) {
+        Some(node) => Err(missing(node)),
+        None => Ok(()),
+    }
+}
+
+/// Returns whether a database holds patterns.
+async fn holds_patterns(server: &Arc<Server>, database: &str) -> Result<bool, StoreError> {
+    let patterns = server.collection(database, PATTERNS);
+    let find = || async { Ok(patterns.find_one(doc! {}).await?) };
+    Ok(server.retry("look for patterns", find).await?.is_some())
+}
+
+/// Returns the record, once nothing is pending; the error says whether somebody is at work on what is.
 pub(crate) async fn wait_until_applied(
     server: &Arc<Server>,
     database: &str,
@@ -136,7 +172,13 @@ pub(crate) async fn wait_until_applied(
             return Ok(record);
         }
         if start.elapsed() >= patience {
-            return Err(Error::Unfinished.at(server.place_of(&[database])));
+            let now = server.hello().await?.now;
+            let owner = record.owner.as_ref();
+            let place = server.place_of(&[database]);
+            return Err(match owner.is_some_and(|owner| is_alive(owner, now)) {
+                true => StoreError::Locked { place },
+                false => Error::Unfinished.at(place),
+            });
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }

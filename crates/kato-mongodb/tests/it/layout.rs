@@ -224,6 +224,21 @@ fn what_a_kato_wrote_is_read_and_gone_on_with() {
     ));
     drop(store);
 
+    // A node that has learned nothing yet is one, and what is not there is none.
+    let (upper, nowhere) = (format!("{run}_upper_raw"), format!("{run}_nowhere_raw"));
+    raw.insert(&upper, "metadata", vec![doc! {"class": "totals"}]);
+    let open = |nodes: &[(&str, &str)]| builder(&uri, &run, Guard::Auto).open_foreign(nodes);
+    let both = open(&[("old", &database), ("upper", &upper)]).unwrap();
+    assert_eq!(both.totals(1).unwrap(), Totals::default());
+    assert_eq!(both.count_patterns(1).unwrap(), 0);
+    for nodes in [
+        &[("upper", upper.as_str())][..],
+        &[("old", database.as_str()), ("upper", nowhere.as_str())],
+    ] {
+        let missing = open(nodes).unwrap_err();
+        assert!(matches!(missing, StoreError::Missing { .. }), "{missing:?}");
+    }
+
     let runs = MongoRuns::connect(&uri).unwrap();
     let found = runs.discover().unwrap();
     let found = found

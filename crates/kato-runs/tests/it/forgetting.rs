@@ -8,7 +8,8 @@ use kato_learner::HierarchicalConceptLearner;
 use kato_learner::config::Recording;
 use kato_loader::{Order, Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
 use kato_occurrences::{Documents, Occurrences, Writer};
-use kato_runs::{Forgotten, RunsError, forget};
+use kato_runs::manifest::{BackendKind, RunBackend};
+use kato_runs::{Forgotten, ManifestFile, RunManifest, RunsError, forget};
 use kato_scheduler::{
     RunConfiguration, TrainingOptions, Workers, loader_at_checkpoint, loader_behind, train_parallel,
 };
@@ -18,7 +19,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{content, learner};
+use crate::support::{content, learner, name};
 
 /// The words of the learner.
 const WORDS: [&str; 7] = ["a", "cat", "the", "sat", "on", "mat", "sea"];
@@ -345,4 +346,25 @@ fn occurrences_go_with_what_is_forgotten_unless_somebody_writes_them() {
     assert!(folder.forget("kb", &[1]).unwrap().had_occurrences);
     assert!(!Occurrences::are_kept(&kb));
     assert!(!folder.forget("kb", &[2]).unwrap().had_occurrences);
+}
+
+#[test]
+fn a_manifest_says_what_is_left_also_where_occurrences_are() {
+    let folder = trained();
+    let kb = folder.0.path().join("kb");
+    let file = ManifestFile::in_knowledge_base(&kb);
+    let configuration = RunConfiguration::from_learner(&learner());
+    let backend = RunBackend::new(BackendKind::Embedded, "kb");
+    let manifest = RunManifest::begin(name("kb"), &configuration, backend);
+    file.write(&manifest).unwrap();
+    drop(Writer::new(&kb, Documents::new("corpus", 2, 5)).unwrap());
+    // A file in the place of the first unit is removed by nobody.
+    fs::write(kb.join("occurrences").join("0".repeat(20)), "").unwrap();
+    let error = folder.forget("kb", &[1]).unwrap_err();
+    assert!(
+        matches!(error, RunsError::OccurrencesLeft { .. }),
+        "{error:?}"
+    );
+    let results = file.read().unwrap().unwrap().results.unwrap();
+    assert_eq!(results.documents, 3);
 }

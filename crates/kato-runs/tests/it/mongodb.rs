@@ -27,6 +27,14 @@ fn builder(uri: &str, run: &str) -> MongoStoreBuilder {
     MongoStore::builder(uri, name(run))
 }
 
+/// Changes what a server holds, behind the back of all runs.
+fn on<T>(uri: &str, change: impl AsyncFnOnce(mongodb::Client) -> mongodb::error::Result<T>) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime
+        .block_on(async { change(mongodb::Client::with_uri_str(uri).await?).await })
+        .unwrap();
+}
+
 /// Trains a run up to a number of documents; goes on with it if it is there.
 fn train(place: &Place, uri: &str, run: &str, documents: u64) -> MongoStore {
     let store = match builder(uri, run).exists().unwrap() {
@@ -189,11 +197,8 @@ fn databases_of_others_are_shown_and_exported_and_left_alone() {
     let (_, lines) = content(&store);
     drop(store);
     // Without the record it is what another program made.
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(async {
-        let client = mongodb::Client::with_uri_str(&uri).await.unwrap();
-        let record = client.database(&format!("{kato}_kato_rs"));
-        record.drop().await.unwrap();
+    on(&uri, async |client| {
+        client.database(&format!("{kato}_kato_rs")).drop().await
     });
     let run = runs.show(&kato).unwrap();
     assert!(!run.is_recorded);
@@ -209,6 +214,62 @@ fn databases_of_others_are_shown_and_exported_and_left_alone() {
     runs.export(&kato, &out).unwrap();
     let exported = std::fs::read_to_string(out.join("node1.jsonl")).unwrap();
     assert_eq!(exported, lines[1]);
+}
+
+#[test]
+fn a_node_of_others_that_has_learned_nothing_yet_keeps_no_run_from_being_read() {
+    let Some(uri) = server() else {
+        return;
+    };
+    let (place, runs) = (Place::new(), Runs::in_mongodb(&uri).unwrap());
+    let kato = fresh("kato");
+    drop(train(&place, &uri, &kato, u64::MAX));
+    on(&uri, async |client| {
+        client.database(&format!("{kato}_kato_rs")).drop().await?;
+        let upper = client.database(&format!("{kato}_node1_kato"));
+        let patterns = upper.collection::<mongodb::bson::Document>("patterns_kb");
+        patterns.delete_many(mongodb::bson::doc! {}).await
+    });
+    let run = runs.show(&kato).unwrap();
+    assert_eq!(run.problem, None);
+    let learned = &run.manifest.results.as_ref().unwrap().levels;
+    assert_eq!(learned.len(), 2);
+    let out = place.path("out");
+    runs.export(&kato, &out).unwrap();
+    let lines = |node| std::fs::read_to_string(out.join(format!("{node}.jsonl"))).unwrap();
+    assert!(!lines("node0").is_empty());
+    assert_eq!(lines("node1"), "");
+}
+
+#[test]
+fn a_run_in_the_middle_of_a_commit_is_running_and_one_that_nobody_finishes_says_so() {
+    let Some(uri) = server() else {
+        return;
+    };
+    let (place, runs) = (Place::new(), Runs::in_mongodb(&uri).unwrap());
+    let wiki = fresh("wiki");
+    let store = train(&place, &uri, &wiki, 3);
+    on(&uri, async |client| {
+        let record = client.database(&format!("{wiki}_kato_rs"));
+        let record = record.collection::<mongodb::bson::Document>("run");
+        let pending = mongodb::bson::doc! {
+            "number": 9_i64, "token": mongodb::bson::oid::ObjectId::new(), "action": "learn",
+            "staged": [], "guard": "journal", "chunk": 1_i64,
+        };
+        let set = mongodb::bson::doc! {"$set": {"pending": pending}};
+        record.update_one(mongodb::bson::doc! {}, set).await
+    });
+    let run = runs.show(&wiki).unwrap();
+    assert_eq!(run.problem, None);
+    assert_eq!(run.manifest.state, RunState::Running);
+    let results = run.manifest.results.unwrap();
+    assert_eq!((results.documents, results.levels.len()), (3, 0));
+    drop(store);
+    let left = runs.show(&wiki).unwrap();
+    assert_eq!(left.manifest.state, RunState::Interrupted);
+    let problem = left.problem.unwrap();
+    assert!(problem.contains("no writer finishes"), "{problem}");
+    runs.delete(&wiki).unwrap();
 }
 
 #[test]

@@ -7,7 +7,7 @@ use kato_prediction::disk::{BuildOptions, IndexPolicy, keep};
 use kato_runs::manifest::{BackendKind, RunBackend, RunOrigin, RunState};
 use kato_runs::{Archive, Destination, ManifestFile, RunManifest, RunsError, Start, TrainingRun};
 use kato_scheduler::{RunConfiguration, TrainingOptions};
-use kato_store::{EmbeddedStore, MemoryStore};
+use kato_store::{EmbeddedStore, MemoryStore, StoreError};
 
 use crate::support::{N_DOCUMENTS, Place, content, learner, name};
 
@@ -155,4 +155,36 @@ fn state_and_lineage_go_with_the_copies() {
     assert_eq!((id, name), (&clone.id, &clone.name));
     assert_eq!(import.contents, None);
     assert!(EmbeddedStore::exists(place.path("runs/import")));
+}
+
+#[test]
+fn a_run_to_go_on_with_is_there_or_its_making_was_cut_off() {
+    let place = Place::new();
+    let dir = place.path("runs/wiki");
+    let resume = || {
+        let corpus = StreamingDatasetLoader::builder().with_input(place.path("corpus.jsonl"));
+        let opened = TrainingRun::open(
+            Destination::from(&dir),
+            &learner(),
+            &RunConfiguration::from_learner(&learner()),
+            Start::Resume,
+            |position| -> Result<_, RunsError> { Ok(position.loader(corpus)?) },
+        );
+        opened.map(drop)
+    };
+    for is_there in [false, true] {
+        if is_there {
+            std::fs::create_dir_all(&dir).unwrap();
+        }
+        let missing = resume().unwrap_err();
+        assert!(
+            matches!(missing, RunsError::Open(StoreError::Missing { .. })),
+            "{missing:?}"
+        );
+        assert_eq!(dir.exists(), is_there);
+    }
+    // What a creation that was killed half-way leaves behind.
+    std::fs::create_dir(dir.join("segments")).unwrap();
+    resume().unwrap();
+    assert!(EmbeddedStore::exists(&dir));
 }

@@ -1,7 +1,7 @@
 //! A corpus that was read to its end goes on with files that are added, as if they had been there from the
 //! beginning.
 
-use kato_loader::{Order, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
+use kato_loader::{LoadError, Order, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
 use kato_model::PatternName;
 use kato_scheduler::{TrainError, loader_behind, train_parallel};
 use kato_store::{PatternStore, Tombstones};
@@ -102,13 +102,13 @@ fn what_has_no_end_to_go_on_from_is_refused() {
     let part = checkpoint_of(corpus.strict().with_max_documents(3));
     let shuffled = checkpoint_of(corpus.strict().with_order(Order::shuffled(1)));
     let expected = [
-        (added(), &Value::Null, "no training is in it"),
-        (added(), &part, "not read to its end"),
-        (added(), &shuffled, "is shuffled"),
+        (added(), &Value::Null, "no training is in it: learn"),
+        (added(), &part, "not read to its end: resume"),
+        (added(), &shuffled, "to go on from: train all of it"),
         (
             open(&corpus, &["two.jsonl"]),
             &whole,
-            "in its corpus already",
+            "in its corpus already: leave it out",
         ),
         (added().with_min_chars(9), &whole, "minimum characters"),
     ];
@@ -116,6 +116,12 @@ fn what_has_no_end_to_go_on_from_is_refused() {
         let said = refused(builder, checkpoint);
         assert!(said.contains(expected), "{said} and not {expected}");
     }
+    let twice = open(&corpus, &["three.jsonl", "three.jsonl"]);
+    let said = loader_behind(twice, &whole).unwrap_err();
+    assert!(
+        matches!(said, TrainError::Load(LoadError::DuplicateFile { .. })),
+        "{said:?}"
+    );
     corpus.write("one.jsonl", &plain_records(4));
     let said = refused(added(), &whole);
     assert!(said.contains("not there as they were"), "{said}");
