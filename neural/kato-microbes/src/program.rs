@@ -45,7 +45,7 @@ fn run(cli: Cli) -> Result<Ended, CommandFailure> {
             Command::Follow(arguments) => replicas::follow(&arguments, &signals)?,
             Command::Predict(arguments) => ask::predict(&arguments)?,
             Command::Explain(arguments) => ask::explain(&arguments)?,
-            Command::Bench(BenchCommand::Items(arguments)) => bench::items(&arguments)?,
+            Command::Bench(BenchCommand::Items(arguments)) => bench::items(&arguments, &signals)?,
             Command::Bench(BenchCommand::Course { run, out }) => Run::write_course(&run, &out)?,
         }
         Ok(Ended::Done)

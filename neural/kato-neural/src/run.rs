@@ -1,6 +1,7 @@
 //! What every program that trains keeps of a run: a folder, its files, its lock, its epochs.
 
 mod batch_size;
+mod beside;
 mod cost;
 mod error;
 mod files;
@@ -18,6 +19,7 @@ pub use kato_arrays::temporary;
 pub use kato_probe::process::{peak_bytes, processor_seconds, processor_seconds_of_ended};
 
 pub use batch_size::{BatchFound, BatchTrialError, find_batch};
+pub use beside::output_unless_interrupted;
 pub use cost::RunCost;
 pub use error::{RunError, check_setting};
 pub use files::{read_json, write_json, write_text, write_whole};

@@ -1,10 +1,12 @@
 //! `bench items`: what each item of the optimisation plan does to speed, memory and result.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use kato_neural::program::{CommandFailure, say, say_json, tell};
+use kato_neural::run::{Signals, output_unless_interrupted};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -85,7 +87,12 @@ struct Item {
 }
 
 /// Pre-trains with each item switched alone, in turns, each in a process of its own.
-pub(crate) fn items(arguments: &BenchItemsArguments) -> Result<(), CommandFailure> {
+pub(crate) fn items(
+    arguments: &BenchItemsArguments,
+    signals: &Signals,
+) -> Result<(), CommandFailure> {
+    // A signal ends the process that is at work first, which would go on without this one.
+    let interrupt = signals.begin_training();
     let folder = tempfile::tempdir()?;
     let [samples, sequences] = [arguments.samples, arguments.sequences].map(|n| n.to_string());
     let made = [
@@ -102,7 +109,7 @@ pub(crate) fn items(arguments: &BenchItemsArguments) -> Result<(), CommandFailur
         &sequences,
         "--json",
     ];
-    child(folder.path(), &made)?;
+    child(folder.path(), &made, interrupt)?;
     let mut items: Vec<Item> = ITEMS
         .iter()
         .map(|&(name, arguments)| Item {
@@ -115,7 +122,14 @@ pub(crate) fn items(arguments: &BenchItemsArguments) -> Result<(), CommandFailur
     for round in 0..arguments.rounds {
         // In turns, so that what else the machine does is shared by all.
         for (at, item) in items.iter_mut().enumerate() {
-            let found = train(folder.path(), item.arguments, (at, round), arguments.epochs)?;
+            let which = (at, round);
+            let found = train(
+                folder.path(),
+                item.arguments,
+                which,
+                arguments.epochs,
+                interrupt,
+            )?;
             tell(format_args!(
                 "round {}: {}: {:.0} tokens a second, R² {:.3}",
                 round + 1,
@@ -146,6 +160,7 @@ fn train(
     item: &[&str],
     (at, round): (usize, u16),
     epochs: u64,
+    interrupt: &AtomicBool,
 ) -> Result<Round, CommandFailure> {
     let (out, seed) = (
         format!("run-{at}-{round}"),
@@ -190,7 +205,7 @@ fn train(
     }
     arguments.extend(item);
     let begun = Instant::now();
-    let outcome = child(folder, &arguments)?;
+    let outcome = child(folder, &arguments, interrupt)?;
     let wall_s = begun.elapsed().as_secs_f64();
     let history = std::fs::read_to_string(folder.join(&out).join("history.jsonl"))?;
     let (mut n_tokens, mut train_s, mut waited_s, mut judge_s) = (0.0, 0.0, 0.0, 0.0);
@@ -218,15 +233,20 @@ fn train(
 }
 
 /// Runs this program and returns what it prints as JSON.
-fn child(folder: &Path, arguments: &[&str]) -> Result<Value, CommandFailure> {
+fn child(
+    folder: &Path,
+    arguments: &[&str],
+    interrupt: &AtomicBool,
+) -> Result<Value, CommandFailure> {
     // As many as were asked for, which this process does not compute with.
     let n_threads = rayon::current_num_threads().to_string();
-    let output = Command::new(std::env::current_exe()?)
+    let mut program = Command::new(std::env::current_exe()?);
+    program
         .current_dir(folder)
         .args(arguments)
-        .args(["--threads", &n_threads])
-        .stderr(Stdio::piped())
-        .output()?;
+        .args(["--threads", &n_threads]);
+    let output = output_unless_interrupted(&mut program, interrupt)?;
+    let output = output.ok_or(CommandFailure::Interrupted)?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         let text = format!("`{}` failed: {}", arguments.join(" "), said.trim());

@@ -121,11 +121,13 @@ fn batch(
     settings: &MicrobesSettings,
     work: &Work,
     arguments: &RunArguments,
+    signals: &Signals,
 ) -> Result<Ended, CommandFailure> {
     let n_train = work.parts(&settings.split)?.train.len();
     let (limit, is_json) = (arguments.memory_mib, arguments.output.json);
     let sizes = (settings.training.batch, MAX_BATCH);
-    say_largest_batch((n_train, "samples"), sizes, limit, "", is_json)
+    let items = (n_train, "samples");
+    say_largest_batch(items, sizes, limit, "", signals, is_json)
 }
 
 /// Reads a table and makes it ready.
@@ -197,7 +199,7 @@ fn begin(
     let is_json = arguments.output.json;
     if arguments.find_batch {
         let (settings, work) = Run::begun_from(pretrained, settings, work)?;
-        return batch(&settings, &work, arguments);
+        return batch(&settings, &work, arguments, signals);
     }
     // A dry run needs no folder, and clap asks for one otherwise.
     let (false, Some(out)) = (arguments.dry_run, &arguments.out) else {

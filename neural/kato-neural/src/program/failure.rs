@@ -43,6 +43,8 @@ pub enum CommandFailure {
     Usage(String),
     /// Another process tells why.
     Silent,
+    /// Somebody asked to end it, and nothing of it is kept.
+    Interrupted,
 }
 
 impl fmt::Display for CommandFailure {
@@ -52,6 +54,7 @@ impl fmt::Display for CommandFailure {
             Self::Output(_) => f.write_str("the output cannot be written"),
             Self::Usage(text) => f.write_str(text),
             Self::Silent => f.write_str("another process has failed"),
+            Self::Interrupted => f.write_str("interrupted: give the same command again"),
         }
     }
 }
@@ -61,7 +64,7 @@ impl Error for CommandFailure {
         match self {
             Self::Work(error) => error.source(),
             Self::Output(error) => Some(error),
-            Self::Usage(_) | Self::Silent => None,
+            Self::Usage(_) | Self::Silent | Self::Interrupted => None,
         }
     }
 }
@@ -87,6 +90,7 @@ impl CommandFailure {
             Self::Output(error) => ErrorClass::of_io(error.kind()),
             Self::Usage(_) => ErrorClass::Usage,
             Self::Silent => ErrorClass::Other,
+            Self::Interrupted => ErrorClass::Interrupted,
         }
     }
 }

@@ -6,7 +6,7 @@ use kato_report::Page;
 use serde::Serialize;
 
 use super::{CommandFailure, Ended, say, say_json, tell};
-use crate::run::{RunEnding, find_batch, write_text};
+use crate::run::{RunEnding, Signals, find_batch, write_text};
 
 /// The file of a run's page.
 const PAGE: &str = "report.html";
@@ -97,13 +97,16 @@ pub fn say_largest_batch(
     (wanted, most): (usize, usize),
     limit_mib: Option<u64>,
     besides: &str,
+    signals: &Signals,
     is_json: bool,
 ) -> Result<Ended, CommandFailure> {
     // The search is over even sizes.
     let most = (n_items - n_items % 2).clamp(2, most);
     // No step has more.
     let wanted = wanted.min(n_items);
-    let found = find_batch(wanted, most, limit_mib, &mut |line| tell(line))?;
+    // A signal ends the trial first, which would go on without this process.
+    let interrupt = signals.begin_training();
+    let found = find_batch(wanted, most, limit_mib, interrupt, &mut |line| tell(line))?;
     if is_json {
         say_json(&found)?;
     } else {

@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
 
 use kato_advice::ErrorClass;
 use kato_gradient::GradientError;
@@ -10,6 +11,8 @@ use kato_gradient::finder::{BatchSizeFound, BatchSizeSettings, MemoryUse, find_b
 use kato_probe::process::available_bytes;
 use serde::Serialize;
 use serde_json::Value;
+
+use super::beside::output_unless_interrupted;
 
 /// The flag by which a program is asked for the search.
 const FLAG: &str = "--find-batch";
@@ -38,6 +41,9 @@ pub enum BatchTrialError {
         /// What the user can do about it, by its exit code.
         class: ErrorClass,
     },
+    /// Somebody asked to end it.
+    #[error("interrupted: give the same command again")]
+    Interrupted,
     /// No size fits, the smallest included.
     #[error("no batch fits into {} MiB", limit >> 20)]
     None {
@@ -58,6 +64,7 @@ impl BatchTrialError {
             Self::None { .. } => ErrorClass::NoRoom,
             Self::Failed { class, .. } => *class,
             Self::Unknown => ErrorClass::Usage,
+            Self::Interrupted => ErrorClass::Interrupted,
         }
     }
 }
@@ -83,15 +90,17 @@ pub struct BatchFound {
 ///
 /// Every trial is this program once more, with its own arguments, `--dry-run --json` in the place of
 /// `--find-batch` and `--set training.batch=SIZE` behind them, and has to print `peak_bytes`. Its peak is
-/// its own, and one that the system kills has told that it does not fit. Each is told as it ends.
+/// its own, and one that the system kills has told that it does not fit. Each is told as it ends. Once
+/// `interrupt` is set, the trial is ended, and the search with it.
 ///
 /// # Errors
 ///
-/// When the limit is not known, or a trial fails for another reason than memory.
+/// When the limit is not known, a trial fails for another reason than memory, or the search is interrupted.
 pub fn find_batch(
     wanted: usize,
     most: usize,
     limit_mib: Option<u64>,
+    interrupt: &AtomicBool,
     tell: &mut dyn FnMut(&str),
 ) -> Result<BatchFound, BatchTrialError> {
     let limit = match limit_mib {
@@ -104,7 +113,7 @@ pub fn find_batch(
         .with_sizes(2, most)
         .with_n_passes(1);
     let mut failed = None;
-    let found = find_batch_size(sizes, |size| match trial(&given, size, limit) {
+    let found = find_batch_size(sizes, |size| match trial(&given, size, limit, interrupt) {
         Ok(memory) => {
             tell(&format!("batch {size:>5}: {}", said(memory)));
             Ok(memory)
@@ -165,17 +174,23 @@ fn said(memory: MemoryUse) -> String {
 }
 
 /// Takes the first steps with batches of a size, in a process of its own.
-fn trial(given: &[OsString], size: usize, limit: u64) -> Result<MemoryUse, BatchTrialError> {
+fn trial(
+    given: &[OsString],
+    size: usize,
+    limit: u64,
+    interrupt: &AtomicBool,
+) -> Result<MemoryUse, BatchTrialError> {
     let kept = given
         .iter()
         .filter(|argument| *argument != FLAG && *argument != "--json");
-    let output = Command::new(std::env::current_exe()?)
+    let mut program = Command::new(std::env::current_exe()?);
+    program
         .args(kept)
         .args(["--dry-run", "--json", "--set"])
         // Behind all flags, so that it counts more than any of them.
-        .arg(format!("training.batch={size}"))
-        .stderr(Stdio::piped())
-        .output()?;
+        .arg(format!("training.batch={size}"));
+    let output = output_unless_interrupted(&mut program, interrupt)?;
+    let output = output.ok_or(BatchTrialError::Interrupted)?;
     if output.status.success() {
         let measured: Value =
             serde_json::from_slice(&output.stdout).map_err(|error| BatchTrialError::Start {

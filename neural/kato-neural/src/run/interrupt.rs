@@ -36,7 +36,8 @@ impl Signals {
     }
 
     /// Returns the flag that the first signal sets from now on, instead of ending the process: for a training,
-    /// which looks at it after each step and saves.
+    /// which looks at it after each step and saves, and for what other processes do for this one, which it
+    /// ends first.
     #[must_use]
     pub fn begin_training(&self) -> &AtomicBool {
         // Relaxed, as no other memory is published by the flag.

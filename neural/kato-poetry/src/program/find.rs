@@ -2,6 +2,7 @@
 
 use kato_gradient::finder::RangeTestSettings;
 use kato_neural::program::{CommandFailure, Ended, say, say_json, say_largest_batch};
+use kato_neural::run::Signals;
 use kato_poetry::run::find_rate;
 use kato_poetry::settings::Batching;
 use kato_poetry::{Corpus, Settings};
@@ -53,6 +54,7 @@ pub(crate) fn batch(
     settings: &Settings,
     n_train: usize,
     arguments: &TrainArguments,
+    signals: &Signals,
 ) -> Result<Ended, CommandFailure> {
     if n_train < 2 {
         return Err(CommandFailure::Usage(
@@ -71,6 +73,7 @@ pub(crate) fn batch(
         sizes,
         arguments.memory_mib,
         besides,
+        signals,
         output.json,
     )
 }

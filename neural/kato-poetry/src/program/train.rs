@@ -32,7 +32,7 @@ pub(crate) fn train(
         let n_train = corpus.train.len();
         // Each trial has its own, and no room beside it is lost.
         drop(corpus);
-        return find::batch(&settings, n_train, arguments);
+        return find::batch(&settings, n_train, arguments, signals);
     }
     if arguments.find_rate {
         return find::rate(&settings, &corpus, arguments.output.json);

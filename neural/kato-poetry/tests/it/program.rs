@@ -1,7 +1,7 @@
 //! The program `kato-poetry`, as a user runs it.
 
 use std::error::Error;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -230,6 +230,38 @@ fn the_first_signal_ends_what_does_not_train_yet() -> Done {
         .status()?;
     assert!(killed.success());
     assert_eq!(child.wait()?.code(), Some(130));
+    Ok(())
+}
+
+/// The trial waits for a text that nobody writes to its end.
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_the_trial_of_a_batch_with_the_search() -> Done {
+    let folder = tempfile::tempdir()?;
+    let text = folder.path().join("sonnets.txt");
+    assert!(Command::new("mkfifo").arg(&text).status()?.success());
+    let mut search = program()
+        .arg("train")
+        .arg(&text)
+        .arg("--find-batch")
+        .args(SMALL)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    // The search reads it first.
+    std::fs::write(&text, std::fs::read(sonnets_file())?)?;
+    let errors = BufReader::new(search.stderr.take().ok_or("piped")?);
+    let is_told = |line: Result<String, _>| line.is_ok_and(|line| line.starts_with("vectors:"));
+    assert!(errors.lines().any(is_told));
+    // Open as soon as the trial reads.
+    let mut writer = std::fs::OpenOptions::new().write(true).open(&text)?;
+    let killed = Command::new("kill")
+        .args(["-TERM", &search.id().to_string()])
+        .status()?;
+    assert!(killed.success());
+    assert_eq!(search.wait()?.code(), Some(130));
+    let nobody_reads = writer.write_all(b"\n").unwrap_err();
+    assert_eq!(nobody_reads.kind(), std::io::ErrorKind::BrokenPipe);
     Ok(())
 }
 
