@@ -56,6 +56,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("Format::Csv", "--format csv"),
     ("Format::Text", "--format text"),
     ("Format::Tsv", "--format tsv"),
+    ("with_dataset", "a dataset as SOURCE"),
     ("with_format", "--format"),
     ("with_header", "the header"),
     ("with_hub_endpoint", "HF_ENDPOINT"),
