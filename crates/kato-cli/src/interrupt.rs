@@ -1,7 +1,7 @@
 //! Ctrl-C, SIGTERM and SIGHUP, which a terminal sends that is closed: the first asks the command to stop, and
 //! ends the process where the command does not stop in time; the second ends the process at once.
 //!
-//! Ending the process is always safe: a commit is a rename, and everything else is made again. So a
+//! Ending the process is safe: a commit is done or not, and everything else is made again. So a
 //! command that has nothing to put in order needs no code for signals, and a wait that cannot be cut
 //! short costs seconds and no data.
 
@@ -28,7 +28,7 @@ pub(crate) const INTERRUPTED: u8 = 130;
 /// The last word of a command that keeps nothing of what it has begun.
 pub(crate) const AGAIN: &str = "interrupted: give the same command again";
 
-/// Time from the first signal until the process ends, whatever it is doing.
+/// Longest time from the first signal until the process ends.
 const LONGEST_STOP: Duration = Duration::from_secs(4);
 
 /// What is said where the process ends at once.

@@ -35,7 +35,7 @@ impl MatchArguments {
 }
 
 impl CacheArguments {
-    /// Opens the cache, unless it is not wanted.
+    /// Opens the cache, unless it is not wanted or has no folder.
     pub(crate) fn open(&self) -> Option<Cache> {
         if self.no_cache {
             return None;
