@@ -754,7 +754,7 @@ fn machines(
     let memory = foretold(forecast.memory_bytes).unwrap_or(Interval::around(600e6, 0.3));
     let costs = RunCosts::new(core_seconds, disk)
         .with_reader_seconds(reader.unwrap_or(nothing))
-        // One thread after the other writes the index of a node.
+        // As long as here, however many threads a machine has.
         .with_fixed_seconds(beside.seconds())
         // With merges, what is kept was written more than once.
         .with_written_bytes(Interval::new(disk.value, disk.low, 2.0 * disk.high))

@@ -45,7 +45,7 @@ impl CacheArguments {
     }
 }
 
-/// Returns the folder that the system has for what can be computed again.
+/// Returns the program's folder in the user's cache.
 fn user_cache() -> Option<PathBuf> {
     let absolute = |name| {
         std::env::var_os(name)
