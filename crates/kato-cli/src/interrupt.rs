@@ -25,7 +25,7 @@ use crate::notice;
 /// one number says that a run can be resumed.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// The last word of a command that keeps nothing of what it has begun.
+/// The last word of a command that is to be given again.
 pub(crate) const AGAIN: &str = "interrupted: give the same command again";
 
 /// Longest time from the first signal until the process ends.
@@ -174,7 +174,7 @@ pub(crate) fn on_interrupt(
     });
 }
 
-/// Returns a signal that the first one of the system sets, for work that keeps nothing.
+/// Returns a signal that the first one of the system sets, for a command that is then to be given again.
 #[must_use]
 pub(crate) fn stop_on_interrupt() -> StopSignal {
     let stop = StopSignal::default();
