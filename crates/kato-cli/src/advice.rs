@@ -24,7 +24,7 @@ use kato_store::{ExchangeError, StoreError};
 /// Flags that the command at work takes, as its help shows them.
 static TAKEN: OnceLock<Vec<String>> = OnceLock::new();
 
-/// Lets no option be told from now on that a command does not take.
+/// Lets no advice name an option from now on that a command does not take.
 pub(crate) fn heed(command: &Command) {
     let shown = command
         .get_arguments()
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(said(error), "first: middle: deepest --shard");
     }
 
-    /// Crates whose errors no command shows: what they name is for callers of the library.
+    /// The program itself: its errors name options.
     const UNSEEN: [&str; 1] = ["kato-cli"];
 
     /// Settings without an option: they stand in ways out that the program leaves out.
@@ -298,8 +298,7 @@ mod tests {
         "with_retry",
     ];
 
-    /// Every name of a library in an error, as the sources have them: all errors of the program are
-    /// made of these.
+    /// Every name of a library in an error, as the sources have them.
     #[test]
     fn no_error_of_the_program_names_a_method_of_a_library() {
         let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

@@ -89,7 +89,7 @@ impl Backend {
     ///
     /// # Errors
     ///
-    /// When the text begins like one of the other forms and is not one.
+    /// When the text is empty, or looks like a form or an address and is no place.
     pub(crate) fn or_directory(text: &str) -> Result<Self, InvalidBackend> {
         let kind = text.split(':').next().unwrap_or_default();
         match text.parse() {

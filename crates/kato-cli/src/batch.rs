@@ -27,7 +27,7 @@ use crate::output::stdout;
 /// Most questions that a thread takes at a time: handing them over takes as long as the answer to a short one.
 const MOST_AT_A_TIME: usize = 64;
 
-/// How long the answers take, at most, of as many questions as a thread takes at a time.
+/// How long a thread is to take for the questions that it takes at a time.
 const AT_A_TIME: Duration = Duration::from_millis(2);
 
 /// A file of questions.
@@ -78,7 +78,7 @@ impl Batch {
         Ok(Self { name, lines })
     }
 
-    /// Writes the answer to every line to standard output, as one line of JSON with the number of the
+    /// Writes the answer to every question to standard output, as one line of JSON with the number of its
     /// question's. A question without an answer has its error there, and the others are answered. `form`
     /// shows what a question looks like.
     ///

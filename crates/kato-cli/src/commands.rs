@@ -1,4 +1,4 @@
-//! The subcommands, a module each: their flags, their help, and what they do.
+//! The subcommands: their flags, their help, and what they do.
 
 pub(crate) mod analyze;
 pub(crate) mod bench;

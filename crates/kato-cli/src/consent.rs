@@ -10,7 +10,7 @@ use crate::exit::bail_as;
 ///
 /// # Errors
 ///
-/// When nobody is, which is wrong usage.
+/// When nobody is, which is wrong usage, and when the answer cannot be read.
 pub(crate) fn agreed(verb: &str, question: &str) -> Result<bool> {
     if !stdin().is_terminal() {
         bail_as!(

@@ -109,7 +109,7 @@ impl Observed {
     }
 }
 
-/// Describes why an interval is wide, and what would narrow it; nothing where it is not.
+/// Describes why an interval is wide, and what would narrow it; nothing where it is not, or nothing tells why.
 fn doubt(breakdown: &StorageBreakdown, whole_corpus: bool) -> String {
     let total = &breakdown.total_patterns;
     if total.high < WIDE * total.low {

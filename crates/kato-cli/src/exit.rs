@@ -127,7 +127,7 @@ fn class(error: &anyhow::Error) -> ErrorClass {
 /// An error of a chain.
 type Cause<'a> = &'a (dyn StdError + 'static);
 
-/// Every type of error that has a class. Errors that are not here have causes that are.
+/// Every type of error that has a class. Other errors have that of a cause, if it has one.
 const KNOWN: &[fn(Cause<'_>) -> Option<ErrorClass>] = &[
     |cause| cause.downcast_ref().map(|error: &CommandError| error.class),
     |cause| cause.downcast_ref().map(kato::Error::class),

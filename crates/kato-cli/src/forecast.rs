@@ -55,7 +55,7 @@ pub(crate) struct Given {
 ///
 /// # Errors
 ///
-/// When the file cannot be read or is neither.
+/// When the file cannot be read, is neither, or foretells a number that is not above 0.
 pub(crate) fn read_forecast(path: &Path) -> Result<Given> {
     let shown = path.display();
     let text = read_text(path).with_context(|| format!("--forecast {shown} cannot be read"))?;

@@ -1,8 +1,8 @@
 //! The views of a knowledge base: an overview, histograms, one pattern with all below it, export
 //! and import.
 //!
-//! Every [`View`] is a value that serialises as the JSON that `kato inspect --json` prints, and
-//! that has a text for people.
+//! Every [`View`] is a value that serialises as the JSON that `--json` prints, and that has a text for
+//! people.
 
 pub(crate) mod decode;
 mod exchange;

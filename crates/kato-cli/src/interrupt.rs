@@ -1,7 +1,7 @@
 //! Ctrl-C, SIGTERM and SIGHUP, which a terminal sends that is closed: the first asks the command to stop, and
 //! ends the process where the command does not stop in time; the second ends the process at once.
 //!
-//! Ending the process is always safe: a commit is a rename, and everything else is made again. So a
+//! Ending the process is safe: a commit is done or not, and everything else is made again. So a
 //! command that has nothing to put in order needs no code for signals, and a wait that cannot be cut
 //! short costs seconds and no data.
 
@@ -25,10 +25,10 @@ use crate::notice;
 /// one number says that a run can be resumed.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// The last word of a command that keeps nothing of what it has begun.
+/// The last word of a command that is to be given again.
 pub(crate) const AGAIN: &str = "interrupted: give the same command again";
 
-/// Time from the first signal until the process ends, whatever it is doing.
+/// Longest time from the first signal until the process ends.
 const LONGEST_STOP: Duration = Duration::from_secs(4);
 
 /// What is said where the process ends at once.
@@ -174,7 +174,7 @@ pub(crate) fn on_interrupt(
     });
 }
 
-/// Returns a signal that the first one of the system sets, for work that keeps nothing.
+/// Returns a signal that the first one of the system sets, for a command that is then to be given again.
 #[must_use]
 pub(crate) fn stop_on_interrupt() -> StopSignal {
     let stop = StopSignal::default();

@@ -180,7 +180,7 @@ impl KnowledgeBaseArgs {
                     })
                 })?
             }
-            // What `check` refuses: only a command that did not call it comes here.
+            // What `check` or the rules of unused options refuse.
             _ => bail!("no such knowledge base can be opened: {self}"),
         })
     }

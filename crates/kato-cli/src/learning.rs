@@ -230,7 +230,7 @@ impl LearningArgs {
         self
     }
 
-    /// Returns the flags that ask for the same, without those that are the default.
+    /// Returns flags that ask for the same.
     #[must_use]
     pub(crate) fn to_flags(&self) -> Vec<String> {
         let levels: Vec<String> = self.levels.iter().map(usize::to_string).collect();

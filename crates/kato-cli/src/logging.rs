@@ -1,4 +1,4 @@
-//! The logs of the libraries while a command runs: lines on standard error, by level and module.
+//! The logs while a command runs: lines on standard error, by level and module.
 
 use std::env;
 use std::io::{IsTerminal, stderr};

@@ -8,7 +8,7 @@ use kato_scheduler::workers::MAX_WORKERS;
 
 use crate::memory_limit::machine_memory;
 
-/// The machine as far as it tells; what it does not tell is `None`.
+/// The machine as far as it tells.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Machine {
     /// Model of the processor.

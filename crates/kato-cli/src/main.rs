@@ -55,7 +55,7 @@ mod writable;
 use std::process::ExitCode;
 
 /// The allocator, in the place of the system's: that of glibc kept more than four times what a
-/// server of many nodes had in use after an hour, and ever more (docs/server.md).
+/// server of many nodes had in use after an hour (docs/server.md).
 #[cfg(all(target_os = "linux", feature = "jemalloc"))]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

@@ -26,7 +26,7 @@ pub(crate) fn default_ceiling() -> Option<u64> {
 }
 
 /// Returns the memory for what is learned and not yet written by default: 256 MiB, or a fifth of
-/// what the control group allows.
+/// what the control group allows, where that is less.
 #[must_use]
 pub(crate) fn default_budget() -> u64 {
     budget_within(group_limit())

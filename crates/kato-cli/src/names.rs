@@ -15,7 +15,7 @@ pub(crate) fn tell_former(program: &Command, given: &[OsString]) {
     }
 }
 
-/// Returns the former names in a command line, each with the one of today.
+/// Returns former names in a command line, each with the one of today.
 fn former<'a>(mut command: &'a Command, given: &'a [OsString]) -> Vec<(&'a str, &'a str)> {
     let mut found = Vec::new();
     let texts = given.iter().skip(1).filter_map(|text| text.to_str());

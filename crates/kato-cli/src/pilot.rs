@@ -103,7 +103,7 @@ impl PilotCorpus {
         self.dir.path().join("pilot.jsonl")
     }
 
-    /// Returns the BLAKE3 of the texts, in hex.
+    /// Returns the BLAKE3 of the file, in hex.
     #[must_use]
     pub(crate) fn digest(&self) -> String {
         self.digest.to_hex().to_string()

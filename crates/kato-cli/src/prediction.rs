@@ -91,7 +91,7 @@ struct Decoder<'h> {
 }
 
 impl PredictionView {
-    /// Asks a node, with the last `window` symbols of the state if that is given, and keeps `limit`
+    /// Asks a node, with the end of the state alone if a `window` is given, and keeps `limit`
     /// predictions and futures at most. `decodes` says whether their texts are read, for people.
     ///
     /// # Errors

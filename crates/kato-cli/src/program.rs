@@ -83,7 +83,7 @@ enum Command {
 pub(crate) fn main() -> ExitCode {
     let given: Vec<OsString> = std::env::args_os().collect();
     notice::heed(&given);
-    // First of all, so that a signal in the first moments has the exit code of all others.
+    // Before anything takes time, so that a signal in the first moments has the exit code of all others.
     if let Err(error) = interrupt::listen() {
         return failed(&anyhow::Error::from(error).context("failed to listen for signals"));
     }

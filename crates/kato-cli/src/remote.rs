@@ -1,5 +1,5 @@
 //! Sources behind a network: fetching in builds with the feature `remote`; in others the same
-//! names, with an error that says what to install.
+//! names, with an error that says what to build.
 
 #[cfg(feature = "remote")]
 mod fetching;

@@ -4,7 +4,7 @@ use anyhow::Result;
 use kato_scheduler::TrainingReport;
 use serde_json::{Value, json};
 
-/// Returns the report with the share of its time that learning waited for documents.
+/// Returns the report with the shares of time that learning waited for documents, and of text left out.
 ///
 /// # Errors
 ///

@@ -1,5 +1,4 @@
-//! The arguments that decide what is read and how, which all commands that read datasets have, and
-//! the loader that they ask for.
+//! The arguments that decide what is read and how, and the loader that they ask for.
 
 mod name;
 mod values;
@@ -121,7 +120,7 @@ pub(crate) struct SourceArgs {
     cache_size: ByteSize,
 }
 
-/// Hides the options that say which records there are and what they hold, in the help of a command whose plan says it.
+/// Hides all but a few of these options in the help of a command whose plan says what is read and how.
 #[cfg(feature = "cluster")]
 pub(crate) fn hide_how_to_read(command: Command) -> Command {
     const TAKEN: [&str; 4] = ["loader_workers", "registry", "cache", "cache_size"];
@@ -144,7 +143,8 @@ pub(crate) fn hide_refused_by_plan(command: Command) -> Command {
     })
 }
 
-/// Refuses the options that say in which order records come, and which of them, in a command that reads none.
+/// Refuses the options that say how records are read, which of them and in which order, in a command that reads
+/// none.
 pub(crate) fn refuse_order(command: Command) -> Command {
     const REFUSED: [&str; 16] = [
         "id_field",
@@ -263,7 +263,7 @@ impl SourceArgs {
         self.on_bad.is_some_and(|policy| policy != OnBad::Fail)
     }
 
-    /// Returns whether less than the whole of the sources is read, or their whole more than once.
+    /// Returns whether less than the whole of the sources may be read.
     #[must_use]
     pub(crate) fn reads_a_part(&self) -> bool {
         self.shard.is_some()
@@ -386,7 +386,8 @@ impl SourceArgs {
     ///
     /// # Errors
     ///
-    /// When nothing can be fetched with what the environment says.
+    /// When nothing can be fetched with what the environment says, and when an option is given that a mixture does not
+    /// take.
     pub(crate) fn again(&self, corpus: &CorpusIdentity) -> Result<StreamingDatasetLoaderBuilder> {
         let mut builder = StreamingDatasetLoader::builder_of(corpus);
         if !corpus.is_mixture() {

@@ -150,7 +150,7 @@ impl TrainedRun {
     /// # Errors
     ///
     /// When the corpus cannot be read again or is another one, when no document was held out and
-    /// none is given, and when one that is given is part of the corpus.
+    /// none is given, and when a file that is given was part of the corpus.
     pub(crate) fn corpora(
         &self,
         inputs: &[PathBuf],
@@ -205,7 +205,7 @@ impl TrainedRun {
         Ok(now)
     }
 
-    /// Refuses documents that are part of the training corpus.
+    /// Refuses files that the training has read.
     fn check_unseen(&self, unseen: &CorpusIdentity) -> Result<()> {
         let corpus = self.checkpoint.corpus.files();
         for file in unseen.files() {
@@ -229,7 +229,7 @@ impl TrainedRun {
 
 /// Refuses a corpus that can be read only once.
 pub(crate) fn check_readable_again(corpus: &CorpusIdentity) -> Result<()> {
-    // A file without a size was a stream.
+    // A file without a size was a stream, or its server did not tell one.
     match corpus.files().iter().find(|file| file.size.is_none()) {
         None => Ok(()),
         Some(stream) => bail!(

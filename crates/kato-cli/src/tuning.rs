@@ -42,7 +42,7 @@ pub(crate) struct Configuration {
 }
 
 impl Configuration {
-    /// Names the settings that differ between configurations.
+    /// Names the settings, with the memory in whole MiB.
     #[must_use]
     pub(crate) fn name(&self) -> String {
         let levels: Vec<String> = self.levels.iter().map(usize::to_string).collect();

@@ -87,7 +87,7 @@ fn negative<'a>(error: &Error, given: &'a [OsString]) -> Option<(&'a str, &'a st
     })
 }
 
-/// Returns the command that a command line names.
+/// Returns the innermost command that words of a command line name.
 fn named(program: &clap::Command, given: &[OsString]) -> clap::Command {
     let mut program = program.clone();
     // Fills in the names by which usage errors call a subcommand.

@@ -1,4 +1,4 @@
-//! Commands, one module each, and the end of the program.
+//! The commands, and the end of the program.
 
 mod ask;
 mod baseline;

@@ -14,7 +14,7 @@ use crate::inspect::layout::table;
 pub(crate) struct Cleanup {
     /// The store.
     pub(crate) kb: String,
-    /// Patterns learned less often than this are removed.
+    /// Patterns learned less often than this are rare.
     pub(crate) threshold: u64,
     /// Policy for a pattern that is too rare and part of another.
     pub(crate) references: References,

@@ -1,4 +1,4 @@
-//! A comparison as a table for each level.
+//! A comparison as tables: of all nodes, and of each level.
 
 use kato_evaluation::analysis::SnapshotComparison;
 use kato_evaluation::analysis::comparison::MetricDifference;

@@ -1,4 +1,4 @@
-//! A snapshot as two tables: the nodes, and how each is made of the one below.
+//! A snapshot as tables: the nodes, and how each is made of the one below where there is one.
 
 use kato_evaluation::analysis::Snapshot;
 use kato_evaluation::analysis::snapshot::{LinkSnapshot, NodeSnapshot};

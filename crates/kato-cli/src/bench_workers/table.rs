@@ -27,7 +27,7 @@ pub(crate) struct Table {
 struct Row {
     backend: String,
     workers: usize,
-    /// Median over the repetitions.
+    /// That of the middle repetition; of two the higher.
     documents_per_sec: f64,
     slowest: f64,
     fastest: f64,

@@ -36,7 +36,7 @@ use crate::output::stdout;
 use crate::source::SourceArgs;
 use crate::writable::refuse_file;
 
-/// For tests: the process dies at this moment of a task or a merge.
+/// For tests: the process dies at this moment of a step.
 const ABORT_AT: &str = "KATO_CLUSTER_ABORT_AT";
 
 /// What the user is told of a step that was interrupted.
@@ -227,8 +227,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     // Work on other threads ends soon once nobody waits for it; a read from a network may not.
     runtime.shutdown_timeout(WORK_ENDS);
     if is_new && answer.is_err() {
-        // Where nothing was planned nothing stays, nor does the folder of trials. What is not empty does: it may be
-        // of another who plans.
+        // Where nothing was planned the folder does not stay, nor does that of trials. What is not empty does:
+        // it may be of another who plans.
         drop(fs::remove_dir(folder.join("probe")));
         drop(fs::remove_dir(folder));
     }

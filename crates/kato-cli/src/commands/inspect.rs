@@ -22,10 +22,10 @@ use crate::occurrences::Lessons;
 use crate::patience::Spinner;
 use crate::program;
 
-/// Patterns of each node that the overview lists.
+/// Patterns of each node that the overview lists unless told.
 const MOST_FREQUENT: usize = 5;
 
-/// Places of a pattern that are listed.
+/// Places of a pattern that are listed unless told.
 const PLACES: usize = 10;
 
 /// Looks into a knowledge base: how often its patterns were learned, what they say, and what they

@@ -578,7 +578,7 @@ fn store(args: &Args) -> Result<PilotStore> {
     Ok(match backend(args) {
         Backend::Embedded(_) => PilotStore::Embedded,
         Backend::Mongodb(uri) => PilotStore::Mongodb { uri },
-        // Its nodes would keep what pilots teach them, and a stock server has no way back.
+        // No pilot is taught to the nodes of a server.
         Backend::Kato(_) => bail_as!(
             Usage,
             "pilots would teach the nodes of a KATO server: measure it with `kato bench`, or record runs with `kato train --history` and ask `kato history forecast`"
@@ -736,7 +736,7 @@ fn machines(
     let (beside, workers) = (run.beside, run.workers);
     let here = Machine::here();
     let threads = here.threads.min(workers).max(1);
-    // All threads of this machine for the time of the run. They were slowed down by each other here
+    // The threads of the run for its time. They were slowed down by each other here
     // as they will be elsewhere, which is what their worth of 0.9 takes back.
     let together = if threads > 1 { 0.9 } else { 1.0 };
     let nothing = Interval::exact(0.0);
@@ -754,7 +754,7 @@ fn machines(
     let memory = foretold(forecast.memory_bytes).unwrap_or(Interval::around(600e6, 0.3));
     let costs = RunCosts::new(core_seconds, disk)
         .with_reader_seconds(reader.unwrap_or(nothing))
-        // One thread after the other writes the index of a node.
+        // As long as here, however many threads a machine has.
         .with_fixed_seconds(beside.seconds())
         // With merges, what is kept was written more than once.
         .with_written_bytes(Interval::new(disk.value, disk.low, 2.0 * disk.high))

@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     let scored: Vec<Scored> = texts.iter().map(score).collect::<Result<_>>()?;
     if args.keep_weights {
-        // Afterwards, so that each is scored as without it.
+        // Afterwards, so that no score rests on what the texts teach.
         for (_, text) in &texts {
             head.fit(text)?;
         }

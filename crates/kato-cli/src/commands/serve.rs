@@ -264,7 +264,7 @@ fn run(args: &Args) -> Result<()> {
             .await?;
         Ok(())
     });
-    // Everything is closed by now: threads that only read are not waited for.
+    // Threads that only read are not waited for.
     runtime.shutdown_background();
     if let Some(dir) = made.filter(|_| !listens.get()) {
         remove_unused(dir);

@@ -167,7 +167,7 @@ const BEGINNING: &str = "interrupted while the run began: give the same command 
 const GIVEN_UP: &str =
     "interrupted, and ended in the middle of its work; everything committed is safe";
 
-/// Exit code of a run that is done although documents or records failed.
+/// Exit code with `--fail-on-errors` of a run that is done although documents or records failed.
 const FAILED_DOCUMENTS: u8 = 3;
 
 /// Runs `kato train` and returns its exit code.

@@ -273,7 +273,7 @@ fn trials(args: &mut Args, stop: &StopSignal) -> Result<Trials> {
         args.source.draw_by(args.seed);
     }
     let mut loader = args.source.resolve(&sources)?.loader()?;
-    // Held out first, from the same random order, so that no trial has seen any of them.
+    // Held out first, from the same order, so that no trial has seen any of them.
     let held_out = PilotCorpus::draw(&mut loader, args.held_out.0, stop)?;
     let corpus = PilotCorpus::draw(&mut loader, args.text.0, stop)
         .context("too few documents to hold some out: give --held-out less")?;

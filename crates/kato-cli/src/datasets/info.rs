@@ -20,7 +20,7 @@ use crate::source::{Place, Source, Sources};
 
 /// Files that are listed for people; the JSON form lists all.
 const MAX_FILES: usize = 20;
-/// Hexadecimal digits of a validator that are shown to people.
+/// Characters of a validator that are shown to people.
 const VALIDATOR_CHARS: usize = 12;
 /// Digits of a Git commit, as in the names of the Hub's files.
 const COMMIT_DIGITS: usize = 40;
@@ -78,8 +78,8 @@ pub(crate) struct FileInfo {
     pub(crate) name: String,
     /// Bytes, if known.
     pub(crate) bytes: Option<u64>,
-    /// A text that changes when its content does: a hash of a local file, the validator that the
-    /// server gives for a remote one.
+    /// What tells its content from another: a hash of a local file, or of samples of a large one; the
+    /// validator that the server gives for a remote one.
     pub(crate) validator: Option<String>,
 }
 

@@ -110,7 +110,7 @@ impl LengthCounts {
 
 /// Returns the ends of ranges: 1, 2, 5, 10, 20, 50, … and the largest number.
 fn ends() -> impl Iterator<Item = u64> {
-    // All three multiples of 10¹⁸ fit into 64 bits; those of 10¹⁹ do not.
+    // All three multiples of 10¹⁸ fit into 64 bits; those of 10¹⁹ do not all.
     let powers = (0..19).map(|power| 10_u64.pow(power));
     let ends = powers.flat_map(|power| [1, 2, 5].map(|digit| digit * power));
     ends.chain([u64::MAX])

@@ -1,4 +1,4 @@
-//! The view of the registry: its datasets as a table, with the time that each would take.
+//! The view of the registry: its datasets as a table, with the time that each would take where its rows are known.
 
 use indicatif::HumanCount;
 use kato_loader::registry::{DatasetEntry, Registry, format_duration};

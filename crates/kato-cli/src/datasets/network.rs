@@ -31,7 +31,7 @@ impl From<FetchFigures> for Network {
 }
 
 impl Network {
-    /// Describes the cost; what is nothing is left out.
+    /// Describes the cost; repetitions and the cache only where there were any.
     pub(super) fn in_words(self) -> String {
         let mut text = format!(
             "{}, {} received",

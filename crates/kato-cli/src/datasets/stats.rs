@@ -74,7 +74,7 @@ impl DatasetStats {
         while !stop.is_stopped() && reading.next(&mut loader)? {
             let elapsed = start.elapsed();
             let (done, total) = match sources.max_rows() {
-                // A limit on rows ends the reading long before the files do, so it is the better
+                // A limit on rows may end the reading long before the files do, so it is the better
                 // measure of progress.
                 Some(rows) => (loader.counts().records, Some(rows)),
                 None => (loader.bytes_read(), loader.total_bytes()),

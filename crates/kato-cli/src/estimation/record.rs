@@ -15,7 +15,7 @@ use crate::exit::bail_as;
 ///
 /// # Errors
 ///
-/// When there is none, it cannot be read, or it was not made by `kato train`.
+/// When there is none, it cannot be read, it was not made by `kato train`, or it has learned nothing.
 pub(crate) fn run_record(kb: &Path) -> Result<FinishedRun> {
     let store = EmbeddedStore::open_read_only(kb)?;
     warn_of_recovery(&store);

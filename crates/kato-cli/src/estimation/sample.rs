@@ -44,7 +44,7 @@ struct Job {
 /// Counts the first documents of a loader, as far as the look goes. The result is the same for any
 /// number of threads, unless time ends it.
 ///
-/// Take a loader whose order is random.
+/// Take a loader whose order is random, unless it is to be read to its end.
 ///
 /// # Errors
 ///

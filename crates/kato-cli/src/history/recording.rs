@@ -37,8 +37,7 @@ impl Recorder {
     }
 
     /// Returns what `kato plan` and `kato estimate` foretold of the run, else what complete runs with
-    /// the same settings on the same machine foretell; `None` where there are fewer than three sizes
-    /// of them, and where the run is too far from them.
+    /// the same settings on the same machine foretell; `None` where neither tells anything.
     ///
     /// # Errors
     ///
@@ -91,8 +90,8 @@ impl Recorder {
     }
 
     /// Corrects a forecast by the errors of those before it on this machine, keeps it for the run that
-    /// it is of, and returns it. That of a corpus whose size is not known is not kept, as no run would
-    /// find it.
+    /// it is of, and returns it. That of a part, or of a corpus whose size is not known, is not kept, as
+    /// no run would find it.
     ///
     /// # Errors
     ///

@@ -81,7 +81,7 @@ fn part(symbol: &Symbol) -> String {
     }
 }
 
-/// Returns the beginning of a name: enough to tell patterns apart, and what `--pattern` accepts.
+/// Returns the first 8 digits of a name.
 pub(crate) fn short(name: &PatternName) -> String {
     format!("{name:.8}")
 }

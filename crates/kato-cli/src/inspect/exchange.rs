@@ -1,4 +1,4 @@
-//! Export to a file and import from one: all of it or nothing, with progress on a terminal.
+//! Export to a file and import from one, with progress on a terminal.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write, stdin};

@@ -17,7 +17,7 @@ pub(crate) fn terminal_width() -> usize {
     size.map_or(DEFAULT_WIDTH, |(_, columns)| usize::from(columns))
 }
 
-/// Returns text in quotes on one line of at most `width` columns; what is cut off is marked.
+/// Returns text in quotes on one line of at most `width` columns, but 3 at least; what is cut off is marked.
 pub(crate) fn quoted(text: &str, width: usize) -> String {
     format!("\"{}\"", one_line(text, width.max(3) - 2))
 }

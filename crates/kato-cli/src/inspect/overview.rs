@@ -24,7 +24,7 @@ pub(crate) struct Overview {
     /// The directory.
     pub(crate) kb: String,
     /// Whether the corpus was read to its end; `None` where no training keeps a position: nothing was
-    /// trained, it was salvaged, or something else wrote it.
+    /// trained, a part of it is lost, or something else wrote it.
     pub(crate) complete: Option<bool>,
     /// Whether it was salvaged and lacks a part.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -53,7 +53,7 @@ pub(crate) struct Overview {
 /// The corpus of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct CorpusOverview {
-    /// Paths as they were given, in reading order.
+    /// Names of the files.
     pub(crate) files: Vec<String>,
     /// Bytes of the files whose size is known.
     pub(crate) bytes: u64,

@@ -208,8 +208,7 @@ impl PatternView<'_> {
     }
 }
 
-/// A tree on its way to text. A pattern that occurs again is not drawn again, so the text grows
-/// with the distinct ones.
+/// A tree on its way to text. What is below a pattern is drawn once: where it occurs again it is one line.
 struct Tree<'a> {
     decoder: &'a Decoder,
     width: usize,

@@ -136,7 +136,7 @@ fn read_on(
     Ok(before)
 }
 
-/// Keeps the occurrences of a knowledge base, with a line on standard error meanwhile.
+/// Keeps the occurrences of a knowledge base, with a spinner on a terminal meanwhile.
 ///
 /// # Errors
 ///

@@ -86,7 +86,7 @@ impl Lessons {
         }
         let mut text = format!("taught {}\n", counted(self.count, "time"));
         if self.count != self.frequency {
-            // After a clean-up or an import.
+            // As after a clean-up or an import.
             text += "(not its frequency: patterns were forgotten or added by other means)\n";
         }
         for place in &self.places {

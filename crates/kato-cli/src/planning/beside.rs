@@ -23,7 +23,7 @@ pub(crate) struct Written {
     pub(crate) seconds: Option<Interval>,
 }
 
-/// What a run leaves beside what it has learned; `None` where it does not.
+/// What a run leaves beside what it has learned; `None` where it does not, or pilots do not tell.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Beside {
     pub(crate) index: Option<Written>,

@@ -56,7 +56,7 @@ pub(crate) struct Measured {
     pub(crate) memory_bytes: Option<u64>,
     /// Peak bytes of memory until the index was written.
     pub(crate) index_memory_bytes: Option<u64>,
-    /// Bytes of the index; `None` where there are too few patterns for one.
+    /// Bytes of the index; `None` where none was written.
     pub(crate) index_bytes: Option<u64>,
     /// Seconds in which it was written, after those of the run.
     pub(crate) index_seconds: Option<f64>,

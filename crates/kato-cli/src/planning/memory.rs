@@ -16,7 +16,7 @@ const FILLS: f64 = 2.5;
 /// Least of it that a pilot is given, in bytes: with less, smaller pieces of text are read.
 const LEAST: u64 = 4 << 20;
 /// Memory while an index is written, mapped pages included: a fixed part, a share of that for sorting,
-/// and bytes for a pattern. As measured with 64 and 256 MiB and up to 139 million patterns (docs/costs.md).
+/// and bytes for a pattern. As measured with 64 and 256 MiB and up to 139 million patterns (docs/benchmarks.md).
 const INDEXING: [f64; 3] = [100e6, 0.69, 18.0];
 /// Errors of the memory beyond the pilots, downwards and upwards, as shares: large documents take some
 /// beside that for learning.
@@ -69,8 +69,8 @@ impl Peak {
         })
     }
 
-    /// Returns the peak of a run with so much more text than the largest pilot, of which it can
-    /// take at most `full`.
+    /// Returns the peak of a run with so much more text than the largest pilot: at most `full`, or what
+    /// that took.
     fn grown(self, more_bytes: f64, full: f64) -> f64 {
         let grown = self.most + self.a_byte * more_bytes.max(0.0);
         grown.min(full).max(self.most)
@@ -81,8 +81,8 @@ impl MemoryLaw {
     /// Learns from the pilots and from more of them, of the largest size with a part of the memory for
     /// learning that they fill several times. `None` where pilots do not tell their memory.
     ///
-    /// Two of these have a half of the other's, so that they tell the line on which the peak grows with that
-    /// memory: a part is what workers have whatever it is. Halves, as what is learned lies in tables that
+    /// The second half of these have half of the memory, so that they tell the line on which the peak grows with
+    /// it: a part is what workers have whatever it is. Halves, as what is learned lies in tables that
     /// double.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use super::Plan;
 use super::view::in_words;
 use crate::numbers::counted;
 
-/// Points of a curve.
+/// Steps of a curve.
 const POINTS: i32 = 60;
 
 /// Returns the page.

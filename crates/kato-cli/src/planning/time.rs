@@ -40,7 +40,8 @@ pub(crate) struct TimeLaw {
     fastest: Option<Scaling>,
     /// The law that all pilots would rather have.
     rather: Option<Law>,
-    /// Of reading and decoding, which one thread does: no run is faster. `None` where pilots do not tell.
+    /// Of reading and decoding, which one thread of a pilot does: no run is foretold to be faster. `None` where pilots
+    /// do not tell.
     reading: Option<Scaling>,
     /// Seconds in which a worker waits for documents that others have, whatever the size.
     waiting: f64,

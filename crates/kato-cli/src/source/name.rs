@@ -161,7 +161,7 @@ impl Place {
 
 /// Returns the weight in front of a source, and the source.
 ///
-/// A text that could also be a glob that begins with a number is taken for a glob.
+/// What begins with a whole number is taken for a glob, unless there is a source behind the star.
 fn weight<'a>(text: &'a Path, registry: &Registry) -> Option<(f64, &'a Path)> {
     let (weight, rest) = at_star(text)?;
     let number: f64 = weight.parse().ok()?;
@@ -171,7 +171,7 @@ fn weight<'a>(text: &'a Path, registry: &Registry) -> Option<(f64, &'a Path)> {
     // `2*.txt` is a glob and `2*corpus.txt` is one as well, unless there is a source behind the
     // star.
     let is_source = || rest.to_str().is_some_and(named) || rest.exists();
-    // A number with a point is a weight in any case; `./0.5*.txt` is the way to write such a glob.
+    // A number with a point is a weight; `./0.5*.txt` is the way to write such a glob.
     let is_something = !rest.as_os_str().is_empty();
     let is_weight = !text.exists() && is_something && (weight.contains('.') || is_source());
     is_weight.then_some((number, rest))

@@ -183,7 +183,7 @@ impl DestinationArgs {
     pub(crate) fn start(&self, resume: bool, add: bool) -> Start {
         match self.backend() {
             _ if resume => Start::Resume,
-            // Whether there is a run to add to is known to the server alone.
+            // A run on a server is not begun anew where its state file is missing.
             Backend::Kato(_) if add => Start::Resume,
             _ if add => Start::NewOrResume,
             _ => Start::New,
@@ -201,7 +201,7 @@ impl DestinationArgs {
         self.backend().kind()
     }
 
-    /// Returns the name of the run; empty for an embedded one, which has none.
+    /// Returns the name of the run; empty for an embedded one, to which no option gives one.
     fn run(&self) -> &str {
         self.run.as_ref().map_or("", RunName::as_str)
     }
@@ -499,7 +499,7 @@ fn refused(class: ErrorClass, text: String) -> anyhow::Error {
     CommandError { class, text }.into()
 }
 
-/// The shortest time-out of an answer: a patience shorter than this bounds attempts, not an answer.
+/// Patience below which it bounds attempts, and not the time-out of an answer.
 const SHORTEST_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Returns the usual policy, with as many attempts as fit into a time.

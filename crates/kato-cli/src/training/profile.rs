@@ -32,7 +32,7 @@ const BEFORE_EXPERIMENT: Duration = Duration::from_secs(5);
 const WINDOW: Duration = Duration::from_secs(6);
 /// Pairs of windows, at full speed and slowed.
 const PAIRS: usize = 5;
-/// Time that the end of a run waits for an experiment that has ended.
+/// Time that the end of a run waits for the outcome of the experiment.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Watching a run.

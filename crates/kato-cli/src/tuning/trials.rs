@@ -30,7 +30,7 @@ pub(crate) struct Trials {
     /// Tokens about which the lowest level is asked with all of the text, and the same share of them
     /// with a share of it; 0 measures no quality.
     pub(crate) questions: u64,
-    /// Identity of corpus, rules and sizes: only trials of the same are taken from the file.
+    /// What trials are known by: only those of the same are taken from the file.
     pub(crate) identity: String,
     /// The file of trials.
     pub(crate) journal: Option<Journal>,

@@ -170,7 +170,7 @@ struct Explained<'a> {
     branches: Option<&'a Branches>,
 }
 
-/// Prints what a prediction is without something, and how much the model looks at it.
+/// Prints how a prediction changes without something, and how much the model looks at that.
 fn say_part((change, attention, share): (f64, f64, f64), name: &str) -> Result<(), CommandFailure> {
     say(format_args!(
         "{change:>+10.4}  attention {attention:.4}  abundance {share:.4}  {name}"

@@ -86,7 +86,7 @@ struct Item {
     rounds: Vec<Round>,
 }
 
-/// Pre-trains with each item switched alone, in turns, each in a process of its own.
+/// Pre-trains with the arguments of each item, in turns, each in a process of its own.
 pub(crate) fn items(
     arguments: &BenchItemsArguments,
     signals: &Signals,
@@ -273,7 +273,7 @@ fn table(items: &[Item]) -> String {
     text
 }
 
-/// Returns the median of a figure, and its range where there are several rounds.
+/// Returns the middle one of a figure (of two the larger), and its range where there are several rounds.
 fn spread(rounds: &[Round], of: fn(&Round) -> f64, digits: usize) -> String {
     let mut values: Vec<f64> = rounds.iter().map(of).collect();
     values.sort_by(f64::total_cmp);

@@ -35,7 +35,7 @@ impl MatchArguments {
 }
 
 impl CacheArguments {
-    /// Opens the cache, unless it is not wanted.
+    /// Opens the cache, unless it is not wanted or has no folder.
     pub(crate) fn open(&self) -> Option<Cache> {
         if self.no_cache {
             return None;
@@ -45,7 +45,7 @@ impl CacheArguments {
     }
 }
 
-/// Returns the folder that the system has for what can be computed again.
+/// Returns the program's folder in the user's cache.
 fn user_cache() -> Option<PathBuf> {
     let absolute = |name| {
         std::env::var_os(name)

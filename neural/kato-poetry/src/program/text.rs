@@ -25,7 +25,7 @@ pub(crate) fn text_options(
     table.try_into().map_err(|error| wrong_setting(&error))
 }
 
-/// Reads the poems of files, or of standard input for `-`.
+/// Reads the poems of files, or of standard input for `-` alone.
 pub(crate) fn poems_of(
     paths: &[&Path],
     options: &TextOptions,

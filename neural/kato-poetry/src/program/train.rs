@@ -66,7 +66,7 @@ fn go(mut run: Run, signals: &Signals, is_json: bool) -> Result<Ended, CommandFa
         match event {
             PoetryEvent::Step(record) => progress.step(record),
             PoetryEvent::Epoch(record) => progress.line(&epoch_line(record)),
-            // A collapse lasts for epochs, with other figures in each; it is told once.
+            // A collapse lasts for epochs, with other figures in each; it is told when it begins, or becomes another.
             PoetryEvent::Collapse(collapse) if told != Some(discriminant(&collapse)) => {
                 told = Some(discriminant(&collapse));
                 progress.line(&format!("warning: {collapse}"));

@@ -345,12 +345,12 @@ fn number_of(named: Option<u32>, question: &str) -> Result<u32> {
     );
 }
 
-/// Returns who did a piece of work, in words.
+/// Returns whether a piece of work was done now or before, in a word.
 pub(super) fn when(is_now: bool) -> &'static str {
     if is_now { "now" } else { "before" }
 }
 
-/// Returns a marker with who did it, as JSON.
+/// Returns a marker and whether it was made now or before, as JSON.
 fn answer(is_now: bool, marker: &impl serde::Serialize) -> Value {
     json!({"done": when(is_now), "marker": marker})
 }

@@ -123,7 +123,7 @@ pub(super) async fn make_plan(cluster: &Cluster, args: &PlanArgs) -> Result<Answ
     if let Some(bytes) = bytes
         && bytes / u64::from(args.tasks) < SMALL_TASK
     {
-        // How many documents a task has is known only when it has been learned.
+        // Of a cut into shards, how many documents a task has is known only when it has been learned.
         text += &format!(
             "\n{} of {} in all: some may be without a document, and fewer do as well",
             counted(args.tasks, "task"),
