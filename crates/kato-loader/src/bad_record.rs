@@ -118,7 +118,7 @@ pub enum BadReason {
     MissingColumn {
         /// Name of the column.
         field: String,
-        /// The columns there are, comma-separated.
+        /// The first columns that there are, comma-separated.
         columns: String,
     },
     /// The row has another number of fields than the header.
