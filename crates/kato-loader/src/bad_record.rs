@@ -49,7 +49,8 @@ pub struct BadRecord {
     /// Line on which the record begins, from 1; absent where a format has no lines or, as in
     /// shuffled order, they are not counted.
     pub line: Option<u64>,
-    /// Offset of the record's first byte in the decompressed file; absent where it is not known.
+    /// Offset of the record's first byte in the file, decompressed and in UTF-8; absent where it is not
+    /// known.
     pub byte_offset: Option<u64>,
     /// How much did not become documents because of this.
     pub lost: SkippedExtent,

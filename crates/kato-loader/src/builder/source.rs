@@ -32,8 +32,8 @@ impl StreamingDatasetLoaderBuilder {
     /// and listed by [`ignored_files`](crate::StreamingDatasetLoader::ignored_files); where there are no
     /// files but empty ones, those are taken. With the feature `remote`, a directory that is a clone of a
     /// dataset of the Hub is read as the dataset is there. A name with `*`, `?`, `[` or `{` is a glob unless
-    /// a file has that very name; `**` crosses directories, and a dot in front of a name matches where the
-    /// pattern has it.
+    /// a file or directory has that very name; `**` crosses directories, and a dot in front of a name
+    /// matches where the pattern has it.
     #[must_use]
     pub fn with_input(mut self, path: impl AsRef<Path>) -> Self {
         self.inputs.push(Input::Path(path.as_ref().to_owned()));
