@@ -198,8 +198,8 @@ impl StreamingDatasetLoaderBuilder {
     }
 
     /// Reads all inputs in one format, whatever their names and whatever text they look like; what by its
-    /// first bytes is no text, or not the Parquet that it is to be, is refused. Default: by
-    /// extension, and by first bytes where a name says nothing.
+    /// first bytes is no text, or not the Parquet that it is to be, is refused. Default: as [`Format`]
+    /// says.
     #[must_use]
     pub fn with_format(mut self, format: Format) -> Self {
         self.selection.format = Some(format);
