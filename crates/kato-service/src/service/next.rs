@@ -33,8 +33,7 @@ impl Service {
     ///
     /// The patterns that count are those of the session's node and of the nodes above it that the
     /// query names, without retired ones, everything included that was acknowledged before the call; the
-    /// history is
-    /// [what the session observed](kato_engine::session::SessionState::history). The first question
+    /// history is [what the session observed](kato_engine::session::SessionState::history). The first question
     /// counts all patterns, later ones what was learned since.
     ///
     /// # Errors
