@@ -96,9 +96,9 @@ impl FetcherBuilder {
     }
 
     /// Sets when, and how often, a request is tried again after a fault that may pass: timeouts of a
-    /// server that has answered before, broken connections, short or wrong answers, and the statuses
-    /// 408, 425, 429, 500 and 502 to 599. Default: [`DEFAULT_RETRY`], with which a policy of one's own
-    /// had best begin.
+    /// server that has answered before or of an object store, broken connections, short or wrong answers,
+    /// and the statuses 408, 425, 429, 500 and 502 to 599. Default: [`DEFAULT_RETRY`], with which a policy of
+    /// one's own had best begin.
     ///
     /// Patience begins with the first fault. What arrived before a fault is kept, and after each
     /// MiB that arrives, attempts and time count anew. A server that asks for more time than the
@@ -170,7 +170,7 @@ impl FetcherBuilder {
         self
     }
 
-    /// Adds a header to every request to `host`, and to no other host.
+    /// Adds a header to every request to `host`, and to no other host. Requests of object stores have none.
     pub fn with_header(
         mut self,
         host: impl Into<String>,

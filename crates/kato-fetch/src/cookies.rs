@@ -9,8 +9,7 @@ const MAX_COOKIES: usize = 50;
 /// Longest header that is sent, in bytes.
 const MAX_BYTES: usize = 8 << 10;
 
-/// Cookies, each with the scheme and host that gave it: no other gets it back, whatever its
-/// attributes allow.
+/// Cookies, each with the origin that gave it: no other gets it back, whatever its attributes allow.
 #[derive(Debug, Default)]
 pub(crate) struct Cookies(Vec<(String, String, String)>);
 

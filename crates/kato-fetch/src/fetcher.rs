@@ -77,9 +77,10 @@ impl Fetcher {
     ///
     /// # Errors
     ///
-    /// [`FetchError::NotFound`], [`FetchError::Unauthorized`], [`FetchError::UnknownConfig`],
-    /// [`FetchError::UnknownSplit`], [`FetchError::PartialConversionOnly`],
-    /// [`FetchError::NoFiles`], or what the network made impossible.
+    /// [`FetchError::InvalidLocation`], [`FetchError::NotFound`], [`FetchError::Unauthorized`],
+    /// [`FetchError::UnknownConfig`], [`FetchError::UnknownSplit`],
+    /// [`FetchError::PartialConversionOnly`], [`FetchError::NoFiles`], or what the network or the
+    /// server made impossible.
     pub fn list(&self, location: &Location) -> Result<Listing, FetchError> {
         self.list_unless(location, &CancellationToken::new())
     }
@@ -111,8 +112,8 @@ impl Fetcher {
     /// # Errors
     ///
     /// [`FetchError::InvalidLocation`] if the name is none of a remote file;
-    /// [`FetchError::Changed`] if size or validator are others than those given; or what the
-    /// network made impossible.
+    /// [`FetchError::Changed`] if the server is asked and size or validator are others than those
+    /// given; or what the network or the server made impossible.
     pub fn open(&self, file: &RemoteFile) -> Result<RangeReader, FetchError> {
         self.open_unless(file, &CancellationToken::new())
     }

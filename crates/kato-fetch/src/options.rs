@@ -20,7 +20,7 @@ pub struct Timeouts {
     /// Time for a connection to be made. Default: 10 s.
     pub connect: Duration,
     /// Longest silence: until an answer begins, and between two pieces of it. A server that has not
-    /// answered yet has two thirds of it. Default: 30 s.
+    /// answered yet, other than an object store, has two thirds of it. Default: 30 s.
     pub idle: Duration,
 }
 

@@ -79,14 +79,14 @@ impl RemoteFile {
         path.rsplit_once('/').map_or("", |(_, end)| end).to_owned()
     }
 
-    /// Sets the size; opening the file fails if it has another one.
+    /// Sets the size; opening or reading the file fails if it has another one.
     #[must_use]
     pub fn with_size(mut self, size: u64) -> Self {
         self.size = Some(size);
         self
     }
 
-    /// Sets the validator; reading the file fails if it has another one.
+    /// Sets the validator; opening or reading the file fails if it has another one.
     #[must_use]
     pub fn with_validator(mut self, validator: impl Into<String>) -> Self {
         self.validator = Some(validator.into());

@@ -49,7 +49,8 @@ pub struct BadRecord {
     /// Line on which the record begins, from 1; absent where a format has no lines or, as in
     /// shuffled order, they are not counted.
     pub line: Option<u64>,
-    /// Offset of the record's first byte in the decompressed file; absent where it is not known.
+    /// Offset of the record's first byte in the file, decompressed and in UTF-8; absent where it is not
+    /// known.
     pub byte_offset: Option<u64>,
     /// How much did not become documents because of this.
     pub lost: SkippedExtent,
@@ -118,7 +119,7 @@ pub enum BadReason {
     MissingColumn {
         /// Name of the column.
         field: String,
-        /// The columns there are, comma-separated.
+        /// The first columns that there are, comma-separated.
         columns: String,
     },
     /// The row has another number of fields than the header.

@@ -152,8 +152,9 @@ impl StreamingDatasetLoaderBuilder {
 
     /// Lists the files and opens the loader; reading starts with the first document asked for.
     ///
-    /// For shuffled order, the footers of Parquet files are read, and CSV and TSV files to their ends. One
-    /// that cannot be reached is an error under every policy: the order would be another one.
+    /// For shuffled order, the footers of Parquet files are read, and to their ends the CSV and TSV files
+    /// that are [cut](crate::Order). One that cannot be reached is an error under every policy: the order
+    /// would be another one.
     ///
     /// # Errors
     ///

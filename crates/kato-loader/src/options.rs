@@ -35,13 +35,13 @@ pub(crate) const EXTENT_BYTES: u64 = 8 << 20;
 /// | `.tsv`, `.tab` | [`Format::Tsv`] |
 /// | `.parquet`, `.pq` | [`Format::Parquet`], with the feature `parquet` |
 ///
-/// What has another extension or none is known by its first bytes, if it is JSON Lines, Parquet or
-/// text that looks like nothing else. A file that looks like another format than its name is
-/// refused, and so is what is no text. Plain text may look like a table where its first rows, six at
-/// least, have the same number of commas, semicolons or vertical bars, two or more, or twenty as many
-/// tabs. Twenty rows of two fields also do, with tabs or vertical bars between, or where one of the
-/// two is a number or quoted in each. It may look like HTML, XML or subtitles, whose tags and times
-/// are no words.
+/// What has another extension or none is known by what a web server calls it, or else by its first
+/// bytes, if it is JSON Lines, Parquet or text that looks like nothing else. A file that looks like
+/// another format than its name is refused, and so is what is no text. Plain text may look like a
+/// table where its first rows, six at least, have the same number of commas, semicolons or vertical
+/// bars, two or more, or twenty as many tabs. Twenty rows of two fields also do, with tabs or
+/// vertical bars between, or where one of the two is a number or quoted in all but one. It may look
+/// like HTML, XML or subtitles, whose tags and times are no words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -25,8 +25,8 @@ pub(crate) const PAGE_PATTERNS: usize = 1 << 16;
 
 /// A number of patterns of one class.
 ///
-/// A page is *open* while patterns are appended in order of arrival. *Sealed*, it is in name order,
-/// has postings, and only its frequencies change.
+/// A page is *open* while patterns are appended in order of arrival. *Sealed*, it is in name order and
+/// gets postings; of its patterns only the frequencies change.
 #[derive(Debug, Clone)]
 pub(crate) struct Page {
     class: PageClass,
@@ -39,7 +39,7 @@ pub(crate) struct Page {
     event_lengths: HashMap<u16, Box<[u32]>>,
     /// One bit for each pattern that was there at the last `finalize-training`; empty if none was.
     finalized: Vec<u64>,
-    /// `None` while the page is open.
+    /// `None` until they are made, which is when the page is sealed or later.
     postings: Option<Postings>,
     /// Whether it is sealed, and its postings are still to be made.
     is_due: bool,
@@ -74,7 +74,7 @@ impl Page {
         &self.names
     }
 
-    /// Returns the postings; `None` while the page is open.
+    /// Returns the postings; `None` until they are made.
     pub(crate) fn postings(&self) -> Option<&Postings> {
         self.postings.as_ref()
     }

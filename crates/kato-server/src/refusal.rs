@@ -172,7 +172,7 @@ impl From<Refusal> for Answer {
     }
 }
 
-/// Maps every error of the service to its status; nothing else does.
+/// Maps errors of the service to their statuses.
 impl From<ServiceError> for Refusal {
     fn from(error: ServiceError) -> Self {
         if let Some(part) = part_of(&error) {

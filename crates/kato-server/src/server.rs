@@ -164,7 +164,8 @@ impl ServerBuilder {
     /// Without a token a server refuses requests that ask it by another name than an address or `localhost`:
     /// the domain of a page could be made to lead to the server's address, and the page would then
     /// be taken for one of the server's. If the server listens on a loopback address, the address
-    /// must be that or another loopback address. With a token names do not matter.
+    /// must be that or another loopback address. With a token, or [open](Self::with_cors) to every page,
+    /// names do not matter.
     pub fn with_allowed_host(mut self, name: impl Into<String>) -> Self {
         self.options.allowed.hosts.push(name.into());
         self
@@ -178,9 +179,9 @@ impl ServerBuilder {
         self
     }
 
-    /// Sets the number of copies in the directory of backups at which another one is refused, with
-    /// the name of the one to remove. Copies that were broken off count, those that a server was
-    /// started on do not. Default 7.
+    /// Sets the number of copies in the directory of backups at which another one is refused, unless
+    /// the oldest are [removed](Self::with_pruned_backups). Copies that were broken off count, those
+    /// that a server was started on do not. Default 7.
     pub fn with_max_backups(mut self, max: usize) -> Self {
         self.options.backups.max = max;
         self

@@ -71,7 +71,7 @@ pub struct ActiveSession {
     /// When it was created.
     pub created_at: SystemTime,
     /// When an operation used it last, reads included; after a restart, when it was last written
-    /// to.
+    /// to, as its end tells.
     pub last_used_at: SystemTime,
     /// When it ends without a further write.
     pub expires_at: SystemTime,

@@ -40,7 +40,7 @@ pub enum BackupState {
     Whole,
     /// It is being made.
     BeingMade,
-    /// Making it was broken off. It is of no use.
+    /// Making or removing it was broken off. It is of no use.
     BrokenOff,
     /// It is something else, such as the directory of a service.
     Other,
@@ -62,8 +62,8 @@ impl BackupState {
     }
 }
 
-/// Returns when a copy was made, by the clock of its service, whatever the name of its directory is;
-/// `None` if the directory is none, or nobody can tell.
+/// Returns when a copy was made, whatever the name of its directory is; `None` if the directory is
+/// none, or nobody can tell.
 ///
 /// ```
 /// use kato_service::{Service, ServiceOptions, backups};

@@ -105,7 +105,7 @@ pub struct ServiceOptions {
     /// the greater number of the two counts. Default 10.
     pub index_after_percent: u32,
     /// Bytes of memory that writing an index takes for sorting; beside them it takes 4 bytes for each
-    /// pattern of the node. One is written at a time. Default 256 MiB.
+    /// pattern of the node. Default 256 MiB.
     pub index_sort_memory: usize,
     /// Bytes of memory at most that the [heads](crate::Service::next) of all nodes take together,
     /// about, and one that is being counted beside them. Those that were not asked for longest make

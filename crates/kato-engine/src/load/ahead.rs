@@ -75,7 +75,8 @@ impl Piece {
     }
 }
 
-/// A visitor that hands over what it is shown, to another thread as soon as it is more than a piece.
+/// A visitor that hands over what it is shown, to another thread from the first whole piece on, where there
+/// are several cores.
 pub(super) struct Ahead<'scope, 'env, A> {
     scope: &'scope Scope<'scope, 'env>,
     adder: Option<Place<'scope, A>>,

@@ -25,7 +25,7 @@ impl StreamingDatasetLoaderBuilder {
     ///
     /// A longer one is a bad record. While one is read, it takes up to four times this much memory,
     /// on each thread that reads one, beside the window of a decompressor. A page of a Parquet file
-    /// may have four times as many bytes.
+    /// may have four times as many bytes, and 64 MiB in any case.
     #[must_use]
     pub fn with_max_record_bytes(mut self, bytes: u64) -> Self {
         self.selection.max_record_bytes = bytes;

@@ -31,9 +31,9 @@ impl StreamingDatasetLoaderBuilder {
     /// directories without permission and what is hidden, as its name begins with a dot, are passed over
     /// and listed by [`ignored_files`](crate::StreamingDatasetLoader::ignored_files); where there are no
     /// files but empty ones, those are taken. With the feature `remote`, a directory that is a clone of a
-    /// dataset of the Hub is read as the dataset is there. A name with `*`, `?`, `[` or `{` is a glob unless
-    /// a file has that very name; `**` crosses directories, and a dot in front of a name matches where the
-    /// pattern has it.
+    /// dataset of the Hub is read as the dataset is there, and only files are listed. A name with
+    /// `*`, `?`, `[` or `{` is a glob unless a file or directory has that very name; `**` crosses
+    /// directories, and a dot in front of a name matches where the pattern has it.
     #[must_use]
     pub fn with_input(mut self, path: impl AsRef<Path>) -> Self {
         self.inputs.push(Input::Path(path.as_ref().to_owned()));
@@ -198,8 +198,8 @@ impl StreamingDatasetLoaderBuilder {
     }
 
     /// Reads all inputs in one format, whatever their names and whatever text they look like; what by its
-    /// first bytes is no text, or not the Parquet that it is to be, is refused. Default: by
-    /// extension, and by first bytes where a name says nothing.
+    /// first bytes is no text, or not the Parquet that it is to be, is refused. Default: as [`Format`]
+    /// says.
     #[must_use]
     pub fn with_format(mut self, format: Format) -> Self {
         self.selection.format = Some(format);

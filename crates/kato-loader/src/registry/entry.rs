@@ -103,9 +103,10 @@ impl StreamingDatasetLoaderBuilder {
     /// its id field.
     ///
     /// The fields are those of the whole loader. Datasets that differ in one of them, also where one has an
-    /// id field and another has none, are refused by [`build`](Self::build): name the field behind them with
-    /// [`with_text_field`](Self::with_text_field) or [`with_id_field`](Self::with_id_field), or mix them with
-    /// [`with_mixed`](Self::with_mixed), where each has its own.
+    /// id field and another has none, are refused by [`build`](Self::build), unless
+    /// [`with_text_field`](Self::with_text_field) or [`with_id_field`](Self::with_id_field) stands between or
+    /// behind them: what is set last counts for all. Mixed with [`with_mixed`](Self::with_mixed), each has its
+    /// own.
     #[must_use]
     pub fn with_dataset(self, dataset: &DatasetEntry) -> Self {
         let mut builder = self.with_input(&dataset.source);

@@ -26,7 +26,7 @@ const OPEN_SYMBOLS: usize = 1 << 20;
 /// Number of sealed pages of a class, large ones not counted, at which they are merged.
 const FAN_IN: usize = 16;
 
-/// Pages that lack postings at most: those of many are made together, on several threads.
+/// Pages without postings at which these are made: those of many are made together, on several threads.
 const DUE: usize = 8;
 
 /// Patterns whose postings are worth a thread.
@@ -103,7 +103,7 @@ pub(super) struct PageSet {
     /// Numbers of empty pages.
     free: Vec<u16>,
     classes: BTreeMap<PageClass, ClassPages>,
-    /// Number of sealed pages that lack postings.
+    /// Number of sealed pages that lack postings, at most.
     n_due: usize,
 }
 

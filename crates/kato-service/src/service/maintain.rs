@@ -35,9 +35,10 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// The first of what went wrong, when everything was tried; it stays in
-    /// [`Figures::failure`](crate::figures::Figures::failure) until a round succeeds. A store that
-    /// cannot be written loses nothing: its lessons stay in the journal.
+    /// [`ServiceError::StorageFailed`] at once, where the journal has failed; otherwise the first of what
+    /// went wrong, when everything was tried, which stays in
+    /// [`Figures::failure`](crate::figures::Figures::failure) until a round succeeds. A store that cannot be
+    /// written loses nothing: its lessons stay in the journal.
     pub fn maintain(&self) -> Result<MaintenanceReport, ServiceError> {
         let shared = &*self.shared;
         let _maintaining = match shared.maintenance.try_lock() {

@@ -32,8 +32,8 @@ impl Service {
     /// [`kato_head`].
     ///
     /// The patterns that count are those of the session's node and of the nodes above it that the
-    /// query names, everything included that was acknowledged before the call; the history is
-    /// [what the session observed](kato_engine::session::SessionState::history). The first question
+    /// query names, without retired ones, everything included that was acknowledged before the call; the
+    /// history is [what the session observed](kato_engine::session::SessionState::history). The first question
     /// counts all patterns, later ones what was learned since.
     ///
     /// # Errors
