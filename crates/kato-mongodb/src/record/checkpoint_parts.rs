@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::collections::CHECKPOINT;
 use crate::connection::{Server, durable};
 
-/// Bytes of a checkpoint that lies in the record, and of a part: the record has other fields, and may have 16 MiB
+/// Bytes of a checkpoint that lies in the record, and of a part, at most: the record has other fields, and may have 16 MiB
 /// with them.
 const PART_BYTES: usize = 8 << 20;
 
