@@ -30,8 +30,8 @@ use crate::record::Record;
 pub enum Start {
     /// It is begun, and must not be there.
     New,
-    /// It is gone on with, and must be there. It is begun in memory, in a store that holds no run, and in a
-    /// directory where its making was cut off.
+    /// It is gone on with, and must be there. It is begun in memory, in a store that holds no run,
+    /// and in a directory where its making was cut off.
     Resume,
     /// It is gone on with where it is there, and begun where it is not.
     NewOrResume,
@@ -53,7 +53,8 @@ pub enum LoaderStart<'a> {
 }
 
 /// A run in training, wherever it lies. In a directory, on a server and in a MongoDB it leaves a
-/// manifest and a position to go on from; memory, or a store that the caller gives, keeps the position alone.
+/// manifest and a position to go on from; memory, or a store that the caller gives, keeps the
+/// position alone.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -117,14 +118,14 @@ impl TrainingRun {
     ///
     /// The corpus of a new run is opened first, so that a source that is not there leaves nothing
     /// behind; but for nodes that are first taught what another run has learned. A directory whose
-    /// newest commit is damaged goes back to the one before if that is whole, the corpus is at hand to
-    /// learn again what is lost, and the settings are those of the run.
+    /// newest commit is damaged goes back to the one before if that is whole, the corpus is at hand
+    /// to learn again what is lost, and the settings are those of the run.
     ///
     /// # Errors
     ///
-    /// [`RunsError::Open`] and [`RunsError::Train`] when the run cannot be begun or opened, as one that
-    /// is to be gone on with and is not there; those of [`Destination::has_position`], what `loader_at`
-    /// returns, and those of a manifest that cannot be read.
+    /// [`RunsError::Open`] and [`RunsError::Train`] when the run cannot be begun or opened, as one
+    /// that is to be gone on with and is not there; those of [`Destination::has_position`], what
+    /// `loader_at` returns, and those of a manifest that cannot be read.
     pub fn open<E: From<RunsError>>(
         destination: Destination,
         learner: &HierarchicalConceptLearner,

@@ -62,8 +62,8 @@ pub struct MongoRuns {
 }
 
 impl MongoRuns {
-    /// Prepares a connection to a server, which is asked nothing yet. Credentials in the address show
-    /// nowhere else.
+    /// Prepares a connection to a server, which is asked nothing yet. Credentials in the address
+    /// show nowhere else.
     ///
     /// # Errors
     ///
