@@ -1,5 +1,5 @@
-//! The commands of a plan, each stateless: what they need is in the store, and what they did is
-//! there when they return.
+//! The commands of a plan, each stateless: how far the plan is they find in the store, and what
+//! they did is there when they return.
 
 mod extend;
 mod gc;

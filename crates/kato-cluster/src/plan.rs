@@ -23,7 +23,7 @@ const MOST_RANGES: u32 = 1_000_000;
 /// Marks that are kept while a corpus is cut by position, for each task.
 const MARKS_A_TASK: usize = 16;
 
-/// Bytes of text between two marks at most, where few marks are needed.
+/// Bytes of text to read before the next mark, at most.
 const MOST_STRIDE: usize = 4 << 20;
 
 /// Settings of a plan.

@@ -145,9 +145,8 @@ impl Record {
 
     /// Creates an object, unless it is there.
     ///
-    /// Whatever becomes of the answers, exactly one of all who create a key is told
-    /// [`Created::Own`] or finds its own bytes: an answer that was lost is resolved by reading what
-    /// is there.
+    /// Whatever becomes of the answers, of those who create a key with different bytes at most one
+    /// is told [`Created::Own`]: an answer that was lost is resolved by reading what is there.
     pub(crate) async fn create(&self, key: &str, bytes: Bytes) -> Result<Created, ClusterError> {
         let path = self.path(key);
         let mut retry = Retry::new();

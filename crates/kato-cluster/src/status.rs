@@ -71,7 +71,8 @@ pub const GIVEN_UP_AFTER: u32 = 3;
 pub struct TaskFailure {
     /// The task.
     pub task: u32,
-    /// Attempts that failed; those that were killed have left nothing to count.
+    /// Attempts that failed at learning; others, as those that were killed, have left nothing to
+    /// count.
     pub attempts: u32,
     /// Whether there were [`GIVEN_UP_AFTER`] of them. It may be tried again nevertheless.
     pub given_up: bool,

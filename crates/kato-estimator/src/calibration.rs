@@ -195,9 +195,7 @@ impl Calibration {
             });
         }
         let levels = run.levels.iter().enumerate().map(|(level_idx, level)| {
-            // Where the run does not know the symbols of a pattern, the learn calls below are
-            // shared out over those of this level. Chunk sizes above level 0 are at least 2, so
-            // `clamp` has its ends in order.
+            // Chunk sizes above level 0 are at least 2, so `clamp` has its ends in order.
             let chunk_size = run.hierarchy.chunk_size(level_idx) as f64;
             let below = level_idx.checked_sub(1).and_then(|below| calls.get(below));
             // No run tells how many symbols its patterns have: at level 0 that is the chunk size, and above the learn

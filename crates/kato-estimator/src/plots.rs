@@ -15,7 +15,7 @@ const POINTS: i32 = 200;
 impl StorageBreakdown {
     /// Writes `rank-frequency.svg`, `growth.svg`, `repeats.svg` and `bytes.svg` into a directory, which
     /// is created where missing, and returns the paths. `truth` is the run that was foretold, where it is
-    /// over: it is drawn beside the forecast.
+    /// over: growth and repeats show it beside the forecast.
     ///
     /// # Errors
     ///

@@ -160,8 +160,7 @@ impl fmt::Display for Percentiles {
     }
 }
 
-/// Returns a number as text with three or four significant digits, in thousands, millions or
-/// thousands of millions.
+/// Returns a number as short text, a large one in thousands, millions or thousands of millions.
 pub(crate) fn readable(value: f64) -> String {
     let (scaled, suffix) = match value.abs() {
         size if size >= 1e9 => (value / 1e9, " G"),

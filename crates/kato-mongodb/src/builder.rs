@@ -20,7 +20,8 @@ use crate::record::{
 use crate::runs::{check_taught, create_run, select_guard, wait_until_applied};
 use crate::store::MongoStore;
 
-/// Bulks that may be with the server at once: each has a session and a connection of its own.
+/// Bulks that may be with the server at once: each has a connection of its own, and for
+/// transactions a session.
 const MAX_IN_FLIGHT: usize = 1024;
 /// Connections besides those of bulks in flight, for reads, staging and the renewal of the lease.
 const SPARE_CONNECTIONS: u32 = 8;

@@ -98,7 +98,7 @@ impl MongoStore {
         self.log.lock_for_write().map(drop)
     }
 
-    /// Clears away checkpoints of commits that came to nothing.
+    /// Clears away checkpoints that the record does not name.
     pub(crate) fn clear_old_checkpoints(&self) -> Result<(), StoreError> {
         self.log.clear_old_checkpoints()
     }

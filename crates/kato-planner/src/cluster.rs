@@ -53,7 +53,7 @@ pub enum Bound {
 pub struct PhaseForecast {
     /// Seconds from its first task to its last.
     pub seconds: f64,
-    /// Tasks, or merges.
+    /// Tasks, merges or ranges.
     pub n_tasks: u64,
     /// Attempts that a machine died over; each was made again.
     pub n_lost: u64,

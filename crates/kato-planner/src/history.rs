@@ -51,8 +51,8 @@
 //! - A record is written as a whole or not at all, and is on the disk when `record` returns.
 //! - Writers wait for each other up to 30 s; ids are given within the transaction, so none is given twice.
 //! - A file of a newer build is refused, and so is one that is no history. Nothing is ever changed in them.
-//! - What is not known is absent, but for times, samples and learn calls that an import does not tell, which
-//!   are 0.
+//! - What is not known is absent, but for times, samples, learn calls, errors and warnings, which
+//!   are 0 then.
 //!
 //! # Limits
 //!

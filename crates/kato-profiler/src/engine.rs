@@ -162,7 +162,8 @@ impl RunningProfile {
         self.shared.recorder().tracker.last().snapshot.clone()
     }
 
-    /// Returns the totals until the last snapshot, as Prometheus text (version 0.0.4).
+    /// Returns the figures of the last snapshot, as Prometheus text (version 0.0.4). Totals are
+    /// those of the machine and the probe, which may have begun before the profile.
     #[must_use]
     pub fn prometheus(&self) -> String {
         // Without a snapshot of its own: a collector that asks often must not change what is

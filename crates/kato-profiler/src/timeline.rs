@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::point::{Level, StagePoint, StageTimes, TimelinePoint};
 
-/// What happened, point by point. Each point stands for the same number of snapshots, one at first.
-/// When the timeline is full, each two neighbours are merged, so a run of any length has no more
-/// points than the capacity.
+/// What happened, point by point. All points but the last stand for the same number of snapshots,
+/// one at first. When the timeline is full, each two neighbours are merged, so a run of any length
+/// has no more points than the capacity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Timeline {

@@ -86,7 +86,7 @@ pub struct Verdict {
     pub evidence: Vec<Evidence>,
     /// What to change.
     pub advice: String,
-    /// What that can gain at most; `None` if nothing bounds it that was measured.
+    /// What that can gain at most; `None` where that is not known.
     pub gain: Option<Gain>,
 }
 

@@ -34,8 +34,9 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// The nodes of a server, taught by [`train_parallel_with`](kato_scheduler::train_parallel_with).
 ///
-/// The position of the run is in a file on this side, together with what was counted, and on a
-/// server of ours that keeps records of runs also there; the knowledge is on the server.
+/// The position of the run is in a file on this side, together with what was counted; a server of
+/// ours that keeps records of runs has it as well, [unless told not
+/// to](RemoteBackendBuilder::with_record). The knowledge is on the server.
 #[derive(Debug)]
 pub struct RemoteBackend {
     pub(crate) runtime: Runtime,

@@ -69,7 +69,8 @@ impl Archive {
     /// Exports what a store holds to a directory that does not exist; everything appears at once.
     /// `manifest` says which run it is.
     ///
-    /// Sees one commit if the store is opened for reading, also while another process trains.
+    /// Sees one commit of an [`EmbeddedStore`](kato_store::EmbeddedStore) that is opened for
+    /// reading, also while another process trains.
     ///
     /// # Errors
     ///

@@ -131,7 +131,8 @@ pub enum RunsError {
         /// Why not.
         reason: String,
     },
-    /// Somebody writes the occurrences that have to go with files that are taken out.
+    /// The occurrences that have to go with files that are taken out cannot be moved, or somebody
+    /// writes them.
     #[error("nothing was forgotten: the occurrences have to go with it")]
     Occurrences {
         /// Why they cannot.

@@ -72,12 +72,13 @@ pub struct Forgotten {
 ///
 /// # Errors
 ///
-/// [`RunsError::NotForgettable`] where a file was not learned, has changed since, or where nobody can tell what
-/// is left without it; [`RunsError::Train`] when the files cannot be read, or somebody stopped it;
-/// [`RunsError::Occurrences`] while somebody writes them; [`RunsError::Io`] where there can be no directory for
-/// working files; [`RunsError::Store`]. Then nothing is forgotten, unless
-/// a store that failed in its commit finds it when it is opened again.
-/// Behind it [`RunsError::OccurrencesLeft`], and [`RunsError::Io`] where the manifest cannot be written.
+/// [`RunsError::NotForgettable`] where a file was not learned, has changed since, or where nobody
+/// can tell what is left without it; [`RunsError::Train`] when the files cannot be read, or
+/// somebody stopped it; [`RunsError::Occurrences`] while somebody writes them, or when they cannot
+/// be moved; [`RunsError::Io`] where there can be no directory for working files;
+/// [`RunsError::Store`]. Then nothing is forgotten, unless a store that failed in its commit finds
+/// it when it is opened again. Behind it [`RunsError::OccurrencesLeft`], and [`RunsError::Io`]
+/// where the manifest cannot be written.
 pub fn forget(
     store: &EmbeddedStore,
     learner: &HierarchicalConceptLearner,

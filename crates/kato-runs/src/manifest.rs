@@ -61,7 +61,7 @@ pub struct RunManifest {
     /// The time at which the run began; `None` where it is not known.
     #[serde(with = "rfc3339")]
     pub created: Option<SystemTime>,
-    /// The time at which the manifest was last written; `None` if it never was.
+    /// The time at which the manifest was last brought up to date; `None` if it was never written.
     #[serde(with = "rfc3339")]
     pub updated: Option<SystemTime>,
     /// The state of the run at that time.

@@ -89,8 +89,9 @@ impl Runs {
     ///
     /// # Errors
     ///
-    /// Those of [`show`](Self::show); for a run that has none [`RunsError::InUse`] while it is trained,
-    /// [`RunsError::Unsupported`] for databases that no run of ours has, and when it cannot be written.
+    /// Those of [`show`](Self::show); for a run that has none [`RunsError::InUse`] while it is
+    /// trained in a directory or into a server, [`RunsError::Unsupported`] for databases that no
+    /// run of ours has, and when it cannot be written.
     pub fn record(&self, wanted: &str) -> Result<Run, RunsError> {
         let run = self.show(wanted)?;
         let name = run.manifest.name.clone();
@@ -163,9 +164,10 @@ impl Runs {
         self.show(name.as_str())
     }
 
-    /// Deletes a run with all that it learned, and returns what it was. Of a run on a server all files
-    /// here are deleted, and the nodes stay as they are. A deletion of such a run, or in a MongoDB, that was
-    /// cut off is finished by deleting again.
+    /// Deletes a run with all that it learned, and returns what it was. Of a run on a server the
+    /// files that keep its position are deleted, with its manifest; the nodes and the list of what
+    /// was skipped stay. A deletion of such a run, or in a MongoDB, that was cut off is finished by
+    /// deleting again.
     ///
     /// # Errors
     ///

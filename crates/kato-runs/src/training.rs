@@ -30,7 +30,8 @@ use crate::record::Record;
 pub enum Start {
     /// It is begun, and must not be there.
     New,
-    /// It is gone on with, and must be there. In a directory it is begun where that was cut off.
+    /// It is gone on with, and must be there. It is begun in memory, in a store that holds no run,
+    /// and in a directory where its making was cut off.
     Resume,
     /// It is gone on with where it is there, and begun where it is not.
     NewOrResume,
@@ -51,9 +52,9 @@ pub enum LoaderStart<'a> {
     },
 }
 
-/// A run in training, wherever it lies. In a directory, on a server and in a MongoDB it leaves the
-/// same manifest, the same list of what was skipped and the same position to go on from; a store that
-/// the caller gives keeps the position alone.
+/// A run in training, wherever it lies. In a directory, on a server and in a MongoDB it leaves a
+/// manifest and a position to go on from; memory, or a store that the caller gives, keeps the
+/// position alone.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -117,14 +118,14 @@ impl TrainingRun {
     ///
     /// The corpus of a new run is opened first, so that a source that is not there leaves nothing
     /// behind; but for nodes that are first taught what another run has learned. A directory whose
-    /// newest commit is damaged goes back to the one before if the corpus is at hand to learn again
-    /// what is lost, and the settings are those of the run.
+    /// newest commit is damaged goes back to the one before if that is whole, the corpus is at hand
+    /// to learn again what is lost, and the settings are those of the run.
     ///
     /// # Errors
     ///
-    /// [`RunsError::Open`] and [`RunsError::Train`] when the run cannot be begun or opened, as with
-    /// [`StoreError::Missing`] for one that is to be gone on with and is not there; what `loader_at`
-    /// returns, and those of a manifest that cannot be read.
+    /// [`RunsError::Open`] and [`RunsError::Train`] when the run cannot be begun or opened, as one
+    /// that is to be gone on with and is not there; those of [`Destination::has_position`], what
+    /// `loader_at` returns, and those of a manifest that cannot be read.
     pub fn open<E: From<RunsError>>(
         destination: Destination,
         learner: &HierarchicalConceptLearner,
@@ -198,7 +199,7 @@ impl TrainingRun {
     }
 
     /// Trains on from the loader's position. Where documents are skipped and the options name no file
-    /// for their list, that is [`ledger`](Self::ledger).
+    /// for their list, that is [`ledger`](Self::ledger), if there is one.
     ///
     /// # Errors
     ///
@@ -269,7 +270,8 @@ impl TrainingRun {
         }
     }
 
-    /// Returns the file that lists what was skipped, unless the options name another.
+    /// Returns the file that lists what was skipped, unless the options name another; as
+    /// [`Destination::ledger`].
     #[must_use]
     pub fn ledger(&self) -> &Path {
         &self.ledger
@@ -385,7 +387,7 @@ fn start_at(
     configuration: &RunConfiguration,
 ) -> Result<(TrainingTarget, Option<Record>), RunsError> {
     let names = learner.node_names();
-    // Without the features a directory is all that can be begun here.
+    // Without the features nothing is opened here.
     let _ = resumes;
     match kind {
         Kind::Directory(dir) => {

@@ -196,7 +196,8 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
     /// Shows a visitor all patterns of a node, source by source rather than merged; see
     /// [`PatternVisitor`].
     ///
-    /// It is made for loading an index: faster than [`scan`](Self::scan), above all above node 0.
+    /// It is made for loading an index: in an embedded store faster than [`scan`](Self::scan),
+    /// above all above node 0.
     ///
     /// It sees the commits made before the call, and ends without an error when the visitor breaks
     /// off. Memory: the symbols of one source, which are 20 bytes for each pattern of the node

@@ -416,7 +416,8 @@ impl StoreError {
         )
     }
 
-    /// Returns whether freeing disk space and repeating the operation can help.
+    /// Returns whether freeing disk space, or raising the limit on the size of files, and repeating
+    /// the operation can help.
     #[must_use]
     pub fn is_full(&self) -> bool {
         matches!(self, Self::Full { .. })

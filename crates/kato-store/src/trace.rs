@@ -10,10 +10,10 @@ use crate::{PatternStore, StoreError, StoredPattern};
 
 /// A pattern with everything below it, down to the text symbols: the provenance of a prediction.
 ///
-/// Patterns that occur several times are read once and shared, so memory is bounded by the
-/// *distinct* patterns below, and depth by the number of nodes. A child is looked for in the nodes
-/// below its parent, the nearest first; one that none of them holds, as in a partial import, is
-/// reported as [`TraceChild::Unknown`].
+/// A pattern that occurs several times is read once for each node whose patterns name it, and
+/// shared. So memory goes by the *distinct* patterns below, and depth is bounded by the number of
+/// nodes. A child is looked for in the nodes below its parent, the nearest first; one that none of
+/// them holds, as in a partial import, is reported as [`TraceChild::Unknown`].
 ///
 /// ```
 /// use kato_model::batch::BatchSymbol;

@@ -12,7 +12,8 @@ use crate::figure::{Finding, Measured, MeasuredFigure, MeasurementMethod, Unit};
 use crate::meter::{Meter, figure, windows};
 
 /// Memory bandwidth: bytes read and bytes written, added up, in arrays that together are at least
-/// twice the largest cache. Where memory or time does not allow that, the figures are `Cached`.
+/// twice the largest cache, or 128 MiB where its size is not known. With smaller ones the figures
+/// are `Cached`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct MemoryResults {
@@ -137,8 +138,8 @@ fn lock(arrays: &Mutex<Arrays>) -> MutexGuard<'_, Arrays> {
     arrays.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Chooses the bytes of all arrays: four times the cache, but not more than an eighth of the memory
-/// that is available.
+/// Chooses the bytes of all arrays: four times the cache, within [`MIN_BYTES`] and [`MAX_BYTES`],
+/// but not more than an eighth of the memory that is available.
 fn choose(machine: Machine) -> Result<u64, String> {
     let wanted = (4 * machine.cache.unwrap_or(USUAL_CACHE)).clamp(MIN_BYTES, MAX_BYTES);
     let bytes = wanted.min(machine.available / 8);

@@ -17,7 +17,7 @@ const SYLLABLES: [&str; 32] = [
     "ve", "con", "de", "com", "pro", "ra", "li", "ma", "ing", "ed", "ly", "ment", "ous", "ko",
     "sa", "mi", "lu",
 ];
-/// Number of distinct words, most of them made of syllables; more than most documents have.
+/// Number of words, most of them made of syllables; some are made more than once.
 const N_WORDS: usize = 50_000;
 /// Words between two full stops.
 const SENTENCE: u64 = 18;

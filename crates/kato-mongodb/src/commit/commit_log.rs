@@ -322,7 +322,7 @@ impl CommitLog {
             .spawn_to_completion(async move { parts.remove(&server, &database).await });
     }
 
-    /// Clears away checkpoints that commits left which came to nothing.
+    /// Clears away checkpoints that the record does not name.
     pub(crate) fn clear_old_checkpoints(&self) -> Result<(), StoreError> {
         let state = self.lock_for_write()?;
         let (named, database) = (state.parts, self.run.database.clone());

@@ -25,7 +25,8 @@ pub(crate) async fn prepare_node(
     Ok(())
 }
 
-/// Makes the collections of a run.
+/// Makes the collections of a run that its commits write into, but for the record and large
+/// checkpoints.
 pub(crate) async fn prepare_run(server: &Arc<Server>, database: &str) -> Result<(), StoreError> {
     for collection in [JOURNAL, APPLIED, DOCUMENTS, VECTORS] {
         ensure_collection(server, database, collection).await?;

@@ -62,7 +62,8 @@ pub struct MongoRuns {
 }
 
 impl MongoRuns {
-    /// Connects to a server. Credentials in the address show nowhere else.
+    /// Prepares a connection to a server, which is asked nothing yet. Credentials in the address
+    /// show nowhere else.
     ///
     /// # Errors
     ///

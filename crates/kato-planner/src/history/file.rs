@@ -84,7 +84,7 @@ impl TrainingHistory {
     /// # Errors
     ///
     /// [`HistoryError::NotAHistory`] and [`HistoryError::Newer`] for files of others, which stay as
-    /// they are; [`HistoryError::Sqlite`] when the file cannot be written.
+    /// they are; [`HistoryError::Sqlite`] when the file cannot be opened or made.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, HistoryError> {
         let path = path.as_ref();
         let connection = Connection::open(path).map_err(HistoryError::sqlite("open"))?;

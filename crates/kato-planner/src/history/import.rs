@@ -232,7 +232,7 @@ fn settings_of(config: &Value) -> RunSettings {
     settings
 }
 
-/// Returns a number of a row; `None` for what is no number.
+/// Returns a number of a row; `None` for what is no number of 0 or more.
 fn number(cells: &Map<String, Value>, name: &str) -> Option<f64> {
     let number = cells.get(name)?.as_f64()?;
     (number.is_finite() && number >= 0.0).then_some(number)

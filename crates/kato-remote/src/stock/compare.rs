@@ -4,7 +4,8 @@
 //! to, evicts keys when memory is short, and nobody is told. What a node must know is known here. It
 //! is compared
 //!
-//! * at the end of the run, exactly: more than was taught is another trainer's;
+//! * at the end of the run, exactly if the nodes were new to it: more than was taught is none of
+//!   its;
 //! * when the run is resumed, after every lost session, and now and then in between: at least what
 //!   was taught must be there, as learning goes on meanwhile;
 //! * before a pattern is taken to be missing because an answer was lost: patterns that are certainly

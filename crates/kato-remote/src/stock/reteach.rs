@@ -22,7 +22,7 @@ use crate::error::teach;
 /// The number of the first work, above those of all documents.
 pub(crate) const FIRST_WORK: u64 = 1 << 63;
 
-/// Learn calls of a work at least.
+/// Learn calls of a work at least, but for the last one.
 const WORK: usize = 256;
 
 impl Stock {

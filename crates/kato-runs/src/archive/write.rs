@@ -133,7 +133,7 @@ fn write_file(
     Ok(written)
 }
 
-/// Returns the name of a node's file: the node's own, if that is good for a file on every system.
+/// Returns the name of a node's file: the node's own, if that is short and plain.
 fn file_name(node: &str, node_idx: usize) -> String {
     // Lower case only, because some file systems do not tell cases apart. No hyphen, so that the
     // other form is never the name of a node.

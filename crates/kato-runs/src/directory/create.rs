@@ -17,8 +17,8 @@ use crate::{Archive, ManifestFile, RunManifest, RunsError};
 /// The directory of a knowledge base's segments, which never change once they are written.
 const SEGMENTS: &str = "segments";
 
-/// Copies a knowledge base whose lock the caller holds. Segments are linked; all else may be
-/// changed in place and is copied.
+/// Copies a knowledge base whose lock the caller holds. Segments are linked; other files may be
+/// changed in place and are copied. Other directories, such as that of occurrences, are left out.
 pub(super) fn copy(
     disk: &Disk,
     from: &Path,

@@ -150,8 +150,7 @@ pub fn batches_of_other_stores_are_refused(fixture: &impl Fixture) {
     }
 }
 
-/// Checks that every look-up at a node that is not there is refused with an error that lists the
-/// nodes.
+/// Checks that look-ups at a node that is not there are refused with an error that lists the nodes.
 pub fn unknown_nodes_are_refused(fixture: &impl Fixture) {
     struct Nobody;
 

@@ -1,4 +1,4 @@
-//! The whole content of a store, read in every way and checked for agreement with itself.
+//! The content of a store's nodes, read in several ways and checked for agreement with itself.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub struct NodeContent {
     pub vectors: Vec<(VectorName, Vec<u64>)>,
 }
 
-/// Reads a store from end to end and checks that all ways of reading agree, and that names are
+/// Reads the nodes of a store and checks that all ways of reading agree, and that names are
 /// those of the content.
 #[must_use]
 pub fn content(store: &dyn PatternStore) -> Vec<NodeContent> {
@@ -30,7 +30,7 @@ pub fn content(store: &dyn PatternStore) -> Vec<NodeContent> {
         .collect()
 }
 
-/// Compares two stores by all that can be read from them.
+/// Compares two stores by the content of their nodes and the documents of the samples.
 pub fn assert_same_content(found: &dyn PatternStore, expected: &dyn PatternStore, n_samples: u64) {
     for (node_idx, (found, expected)) in content(found)
         .into_iter()

@@ -19,7 +19,7 @@ const MIN_RUN_PATTERNS: usize = 512;
 /// in one place of the table by which they are renumbered.
 const READ_PATTERNS: usize = 1 << 12;
 
-/// Number of patterns of all segments that are in memory at most, beyond those of a batch.
+/// Number of patterns of all segments that are read at a time at most, or as many as a batch has.
 const MAX_READ_PATTERNS: usize = 1 << 18;
 
 /// A walk along one node's patterns over several segments in name order, each name once, for those

@@ -126,7 +126,8 @@ impl<'a> Unnumbered<'a> {
     /// Numbers what is left, over a node below of `n_below` patterns; `None` if there are more symbols than
     /// numbers. Foreign names of the result are passed to `push_foreign` in order.
     ///
-    /// Names that some segment's node below holds become ranks: 3 to 4 bytes instead of 20 or 45.
+    /// Names that some segment's node below holds become ranks: 4 bytes at most instead of 20 or
+    /// 45.
     pub(super) fn finish(
         self,
         n_below: u32,

@@ -394,8 +394,8 @@ struct Sources {
 impl Sources {
     /// Finds what one of the lost segments was merged of among those that only the manifest before names.
     ///
-    /// A commit drops segments only for merges of them. So where a single new segment has exactly the
-    /// totals of all that were dropped, it is their merge.
+    /// A commit drops segments for merges of them, or for what is left after forgetting. So where a
+    /// single new segment has exactly the totals of all that were dropped, it is their merge.
     fn find(
         kb: &Path,
         manifest: &Manifest,

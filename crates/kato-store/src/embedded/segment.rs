@@ -13,8 +13,8 @@
 //!
 //! A symbol in a record is a fixed-width number: below the node below's pattern count it is the
 //! *rank* of a child pattern in this segment, then come the foreign names, from there on it is the
-//! rank of a text symbol in the dictionary. So a child costs 3 to 4 bytes instead of the 45 of its
-//! name, and a token 2. A JSON footer locates the parts. `docs/file-format.md` gives every byte.
+//! rank of a text symbol in the dictionary. So a child costs 4 bytes at most instead of the 45 of
+//! its name. A JSON footer locates the parts. `docs/file-format.md` gives every byte.
 
 mod block;
 mod deleted;

@@ -22,7 +22,7 @@ use crate::embedded::{SegmentWriter, too_large};
 /// `path` must not exist. It is written to the system and not flushed. Memory: some 65,536 names, or a
 /// 512th of those of a level and its children if that is more, some 60 MB of buffers, the text
 /// symbols, and the documents. While it works up to 512 files are open beside the slices. Working
-/// files, of 24 bytes for each child of a level, are made in `scratch`, a directory.
+/// files, of 24 bytes at most for each child of a level, are made in `scratch`, a directory.
 ///
 /// # Errors
 ///

@@ -302,7 +302,7 @@ async fn bulk(allowance: &Bounds, database: &Database) -> Result<Measured, Strin
             None => break,
         }
         found.push((n as f64, start.elapsed().as_secs_f64()));
-        // The second half of this command is the first half of the next.
+        // The second half of this command comes again in the next.
         first += n / 2;
         // No more than the server does in half of the time that is left, because a command that is
         // not waited for would spoil all figures.
