@@ -65,8 +65,8 @@ pub(crate) fn memory(text: &str) -> Result<ByteSize, String> {
         .map_err(|error: ParseByteSizeError| error.to_string())?;
     let has_unit = text.ends_with(|c: char| c.is_ascii_alphabetic());
     match has_unit || size.0 >= 1_000_000 {
+        _ if size.0 == 0 => above_zero(text),
         true => Ok(size),
-        false if size.0 == 0 => above_zero(text),
         false => Err(format!(
             "that is {}: write the unit, as in {}MiB",
             counted(size.0, "byte"),
@@ -117,7 +117,9 @@ mod tests {
         let told = "that is 10 bytes: write the unit, as in 10MiB";
         assert_eq!(memory("10"), Err(told.to_owned()));
         let told = "give a size above 0, such as 100MB";
-        assert_eq!(memory("0"), Err(told.to_owned()));
+        for nothing in ["0", "0MiB"] {
+            assert_eq!(memory(nothing), Err(told.to_owned()));
+        }
     }
 
     #[test]

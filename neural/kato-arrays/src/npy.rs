@@ -68,7 +68,7 @@ pub fn write_array<T: ArrayNumber>(
 /// What is wrong, in words: it is no such array, or longer or shorter than it says.
 pub fn parse_array<T: ArrayNumber>(bytes: &[u8]) -> Result<(Vec<usize>, Vec<T>), &'static str> {
     let (header, numbers) = parts(bytes)?;
-    if !header.contains(&format!("'{}'", T::NAME)) {
+    if !has_numbers(header, T::NAME) {
         return Err("its numbers are of another kind");
     }
     let shape = shape_of(header)?;
@@ -91,9 +91,9 @@ pub fn parse_floats(bytes: &[u8]) -> Result<(Vec<usize>, Vec<f64>), &'static str
     if is_by_columns(header)? {
         shape.reverse();
     }
-    let values = if header.contains("'<f8'") {
+    let values = if has_numbers(header, "<f8") {
         values(&shape, numbers)?
-    } else if header.contains("'<f4'") {
+    } else if has_numbers(header, "<f4") {
         let singles: Vec<f32> = values(&shape, numbers)?;
         singles.into_iter().map(f64::from).collect()
     } else {
@@ -116,6 +116,11 @@ fn parts(bytes: &[u8]) -> Result<(&str, &[u8]), &'static str> {
     let (header, numbers) = rest.split_at_checked(n_header).ok_or(CUT)?;
     let header = str::from_utf8(header).map_err(|_| "its header is no text")?;
     Ok((header, numbers))
+}
+
+/// Returns whether the array is of plain numbers of a kind, and not of records of such.
+fn has_numbers(header: &str, name: &str) -> bool {
+    header.contains(&format!("'descr': '{name}'"))
 }
 
 fn is_by_columns(header: &str) -> Result<bool, &'static str> {
@@ -177,6 +182,10 @@ mod tests {
         written.splice(10..128, text.into_bytes());
         assert_eq!(parse_floats(&written), Ok((vec![1, 2], vec![0.5, -2.0])));
         assert!(parse_array::<f32>(&written).is_err(), "by columns");
+        let text = String::from_utf8_lossy(&written[10..128]).replace("'<f4'", "[('a', '<f4')]");
+        written.splice(10..128, text.bytes().take(118));
+        let reason = parse_floats(&written).unwrap_err();
+        assert!(reason.contains("no little-endian floats"), "{reason}");
     }
 
     #[test]

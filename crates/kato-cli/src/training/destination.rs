@@ -1,7 +1,7 @@
 //! The destination of `kato train`: its options, opening the run, and what the run took.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -410,18 +410,13 @@ impl DestinationArgs {
         start: Start,
         loader_at: impl FnOnce(LoaderStart<'_>) -> Result<StreamingDatasetLoader>,
     ) -> Result<(TrainingRun, StreamingDatasetLoader)> {
-        if let Some(from) = &self.reteach {
-            // What was skipped before the position is listed in the ledger of that run.
-            let ledger = from.with_extension("errors.jsonl");
-            let failed = || format!("failed to copy {}", ledger.display());
-            if ledger.try_exists().with_context(failed)? {
-                std::fs::copy(&ledger, destination.ledger()).with_context(failed)?;
-            }
-        }
+        let skipped = destination.ledger();
         let mut missing = None;
         let waited_for = format!("waiting for {} and the corpus to be opened", self.backend());
         let opened = patiently(&waited_for, || {
             TrainingRun::open(destination, learner, configuration, start, |position| {
+                // Once the run is begun: the list that lies there before may be that of another run.
+                self.take_skipped(&skipped)?;
                 let loader = loader_at(position).and_then(|loader| self.readable_for(loader));
                 loader.inspect_err(|error| missing = Some(format!("{error:#}")))
             })
@@ -430,6 +425,19 @@ impl DestinationArgs {
             opened.map_err(|error: anyhow::Error| self.explained(error, missing))?;
         run.store().inspect(|store| warn_of_recovery(store));
         Ok((run, loader))
+    }
+
+    /// Copies to a path what a run that is taught again has skipped before its position.
+    fn take_skipped(&self, to: &Path) -> Result<()> {
+        let Some(from) = &self.reteach else {
+            return Ok(());
+        };
+        let ledger = from.with_extension("errors.jsonl");
+        let failed = || format!("failed to copy {}", ledger.display());
+        if ledger.try_exists().with_context(failed)? {
+            std::fs::copy(&ledger, to).with_context(failed)?;
+        }
+        Ok(())
     }
 
     /// Returns a loader, unless its corpus would have to be read once more and cannot be.

@@ -77,9 +77,10 @@ impl Trials {
         // the others, as all are asked the same.
         let questions = (self.questions as f64 * share).ceil() as u64;
         let key = format!(
-            "{} {} {documents} {repeat} {questions}",
+            "{} {} of {} bytes {documents} {repeat} {questions}",
             self.identity,
-            configuration.name()
+            configuration.name(),
+            configuration.memory
         );
         let journal = self.journal.as_ref();
         let known = journal.and_then(|journal| journal.known.get(&key)).cloned();

@@ -269,6 +269,18 @@ fn a_torn_learn_is_told_and_has_two_ways_out() {
         learns.map(|(_, node)| node.learn_calls).sum::<u64>(),
         expected
     );
+    // Of a run that is there already nothing is written over.
+    let (list, other) = ["again", "r"]
+        .map(|run| place.path(&format!("{run}.kato-run.errors.jsonl")))
+        .into();
+    fs::write(&list, "of this run").unwrap();
+    fs::write(&other, "of the other").unwrap();
+    let output = place
+        .train("corpus.jsonl", &[&fixed[..], &more].concat())
+        .output();
+    assert_eq!(output.unwrap().status.code(), Some(6));
+    assert_eq!(fs::read_to_string(&list).unwrap(), "of this run");
+    fs::remove_file(other).unwrap();
 
     // Or without it.
     let more = ["--settle", "0.3", "--resume", "--torn-learns", "keep"];

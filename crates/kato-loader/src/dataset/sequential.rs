@@ -80,6 +80,13 @@ impl Sequential {
             Position::InWindow { .. } => 0,
         };
         let behind = corpus.files.iter().take(done);
+        // Of an input that was read in part nobody knows any more whether it has shown text.
+        let begins_input = match position {
+            Position::InFile { mark, .. } => {
+                mark == Mark::default() && (done == 0 || corpus.is_last_of_input(done - 1))
+            }
+            Position::InWindow { .. } => false,
+        };
         Self {
             current: None,
             planned: VecDeque::new(),
@@ -87,7 +94,7 @@ impl Sequential {
             cuts: BTreeMap::new(),
             unplanned: None,
             is_between: false,
-            has_records: position != Position::default(),
+            has_records: !begins_input,
             next: PendingMove::Stay,
             bytes_behind: behind.filter_map(|file| file.size).sum(),
         }

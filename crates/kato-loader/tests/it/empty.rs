@@ -94,6 +94,18 @@ fn a_shuffled_input_without_a_record_is_told_once_however_often_reading_is_inter
 }
 
 #[test]
+fn an_input_without_a_record_is_told_again_where_reading_goes_on_in_front_of_it() {
+    let folder = Folder::new();
+    let (full, empty) = (folder.write("a.txt", "words"), folder.write("b.txt", ""));
+    let open = || strict().with_inputs([&full, &empty]);
+    let mut loader = open().build().unwrap();
+    assert_eq!(loader.next().unwrap().unwrap().text, "words");
+    let told = loader.next().unwrap().unwrap_err().to_string();
+    assert!(told.contains("no text is in it"), "{told}");
+    assert_eq!(end(open().with_cursor(loader.cursor())), told);
+}
+
+#[test]
 fn a_corpus_without_a_document_is_an_error_in_every_order() {
     let folder = Folder::new();
     let blank = folder.write("a.jsonl", "{\"text\": \" \"}\n{\"text\": \"\"}\n");
