@@ -133,7 +133,9 @@ fn patience_bounds_servers_that_never_come_to_an_end() {
     ] {
         let server = StockServer::start(options);
         let backend = format!("kato:{}", server.url());
-        let more = ["--run", what, "--patience", "2"];
+        // What is too long for an answer comes to its bound long before, also on a busy machine.
+        let patience = if what == "endless" { "20" } else { "2" };
+        let more = ["--run", what, "--patience", patience];
         let arguments = [&["--backend", backend.as_str(), "--quiet"][..], &more].concat();
         let start = Instant::now();
         let output = place.train("corpus.jsonl", &arguments).output().unwrap();
