@@ -77,7 +77,7 @@ impl Trials {
         // the others, as all are asked the same.
         let questions = (self.questions as f64 * share).ceil() as u64;
         let key = format!(
-            "{} {} of {} bytes {documents} {repeat} {questions}",
+            "{} {} {} {documents} {repeat} {questions}",
             self.identity,
             configuration.name(),
             configuration.memory

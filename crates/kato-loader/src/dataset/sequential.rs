@@ -83,7 +83,10 @@ impl Sequential {
         // Of an input that was read in part nobody knows any more whether it has shown text.
         let begins_input = match position {
             Position::InFile { mark, .. } => {
-                mark == Mark::default() && (done == 0 || corpus.is_last_of_input(done - 1))
+                let is_new_input = done == 0 || corpus.is_last_of_input(done - 1);
+                // A file of nothing has a record of nothing.
+                let is_numbered = corpus.files.get(done).is_some_and(|it| it.is_numbered());
+                is_new_input && mark.byte_offset == 0 && (mark.record == 0 || !is_numbered)
             }
             Position::InWindow { .. } => false,
         };
