@@ -31,7 +31,7 @@ pub(crate) struct SessionEntry {
     /// When an operation used it last.
     used: AtomicU64,
     charge: Charge,
-    /// Bytes of its memory when that was last looked at, also while it rests.
+    /// Bytes of its memory when that was last looked at, or of its state in the journal before.
     remembered: AtomicUsize,
     body: Mutex<Body>,
 }
