@@ -23,8 +23,8 @@ use crate::patience;
 ///
 /// # Errors
 ///
-/// When there is none, it cannot be read, it is the node of a server, its tokenizer is not at hand, or it fits
-/// into memory neither with an index nor without.
+/// When there is none, it cannot be read, no training made it, its tokenizer is not at hand, or it fits into
+/// memory neither with an index nor without.
 pub(crate) fn open(
     kb: &DirectoryArgs,
     memory: Option<ByteSize>,

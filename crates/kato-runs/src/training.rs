@@ -118,8 +118,9 @@ impl TrainingRun {
     ///
     /// The corpus of a new run is opened first, so that a source that is not there leaves nothing
     /// behind; but for nodes that are first taught what another run has learned. A directory whose
-    /// newest commit is damaged goes back to the one before if that is whole, the corpus is at hand
-    /// to learn again what is lost, and the settings are those of the run.
+    /// newest commit is damaged, [as far as is read](Destination::with_going_back), goes back to the
+    /// one before if that is whole, the corpus is at hand to learn again what is lost, and the settings
+    /// are those of the run.
     ///
     /// # Errors
     ///
