@@ -192,7 +192,7 @@ fn without_mark(head: &[u8]) -> &[u8] {
     head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head)
 }
 
-/// Returns whether bytes are no text of any kind: UTF-8 holds no zeros, as a text is written.
+/// Returns whether bytes hold a zero: no text in UTF-8 does, as it is written.
 fn is_binary(head: &[u8]) -> bool {
     memchr::memchr(0, head).is_some()
 }

@@ -71,7 +71,7 @@ impl Disk {
         self.step("flush", path, || file.sync_all())
     }
 
-    /// Gives a file a second name; copies it where the file system has no such names.
+    /// Gives a file a second name, or copies it where that fails.
     pub(crate) fn link(&self, from: &Path, to: &Path) -> Result<(), RunsError> {
         match self.step("link", to, || fs::hard_link(from, to)) {
             Ok(()) => Ok(()),
