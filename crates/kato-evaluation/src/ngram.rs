@@ -128,7 +128,7 @@ impl NgramModel {
     }
 
     /// Returns the probability of a token after a context, of which the last `order - 1` tokens
-    /// count. It is never 0, and sums to 1 over the vocabulary.
+    /// count. It is never 0, and sums to 1 over a vocabulary that holds all learned tokens.
     #[must_use]
     pub fn probability(&self, context: &[u32], token: u32) -> f64 {
         let longest = context.len().min(self.order() - 1);

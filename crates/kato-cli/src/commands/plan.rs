@@ -53,7 +53,7 @@ use crate::source::{SOURCE_HELP, SourceArgs, is_stdin, shown};
 use crate::text_file::read_text;
 use crate::writable::check_file;
 
-/// Text of the largest pilot for each worker.
+/// Text of the largest pilot for each worker, within the bounds of [`pilot_bytes`].
 const PILOT_BYTES_A_WORKER: u64 = 10_000_000;
 /// Memory that a worker takes beside its share of what is learned and not yet written
 /// (docs/benchmarks.md).
