@@ -126,10 +126,14 @@ fn a_writer_that_is_cut_off_leaves_whole_units_and_goes_on() {
     let corpus = large();
     let mut writer = Writer::new(&corpus.kb, corpus.describe(120, 3000)).unwrap();
     corpus.push(&mut writer, 80);
-    let locked = Writer::new(&corpus.kb, corpus.describe(120, 3000)).unwrap_err();
+    let OccurrencesError::File(locked) =
+        Writer::new(&corpus.kb, corpus.describe(120, 3000)).unwrap_err()
+    else {
+        panic!("a file is in use");
+    };
     assert!(matches!(
         locked,
-        OccurrencesError::File(kato_columns::files::FileError::Locked { .. })
+        kato_columns::files::FileError::Locked { .. }
     ));
     assert!(locked.to_string().contains("or by this one"), "{locked}");
     // Nothing of the unit that was being written counts, nor is anything left of it.
