@@ -142,7 +142,7 @@ fn end(word: &Told) -> ! {
     exit(INTERRUPTED.into())
 }
 
-/// Tells the user something, which is an event of this kind for machines.
+/// Tells the user something: for machines an event of this kind, unless it is logged.
 fn tell(event: &str, told: &Told) {
     match told {
         Told::Line(line) => {

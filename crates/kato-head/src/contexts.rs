@@ -73,7 +73,7 @@ impl Default for Found {
     }
 }
 
-/// A symbol of a text that is known, and what the n-grams hold of it.
+/// A symbol of a text that lies ahead, and what the n-grams hold of it.
 #[derive(Debug, Default)]
 pub(crate) struct Step {
     symbol: u32,

@@ -37,7 +37,7 @@ pub(crate) struct Wish {
     /// Learning threads of the run, and its memory for what is not yet written.
     pub(crate) workers: u64,
     pub(crate) memory: u64,
-    /// Whether the run is of another size than the corpus.
+    /// Whether the run may be of another size than the corpus.
     pub(crate) is_of_other_size: bool,
 }
 
