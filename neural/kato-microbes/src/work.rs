@@ -191,9 +191,16 @@ impl Scale {
             .iter()
             .map(|&at| (numbers[at] - mean) * (numbers[at] - mean));
         let deviation = (squares.sum::<f64>() / n).sqrt();
+        // Of equal numbers the mean may be another in its last bit.
+        let mut pairs = places.iter().zip(places.iter().skip(1));
+        let are_equal = pairs.all(|(&a, &b)| numbers[a].total_cmp(&numbers[b]).is_eq());
         Self {
             mean,
-            deviation: if deviation > 0.0 { deviation } else { 1.0 },
+            deviation: if deviation > 0.0 && !are_equal {
+                deviation
+            } else {
+                1.0
+            },
         }
     }
 
@@ -207,5 +214,18 @@ impl Scale {
     #[must_use]
     pub fn undo(&self, scaled: f32) -> f64 {
         f64::from(scaled).mul_add(self.deviation, self.mean)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_numbers_have_a_deviation_of_1() {
+        let scale = Scale::new(&[0.1, 0.1, 0.1, 0.2], &[0, 1, 2]);
+        assert!((scale.deviation - 1.0).abs() < 1e-9, "{scale:?}");
+        let scale = Scale::new(&[0.1, 0.3, 0.2], &[0, 1]);
+        assert!((scale.deviation - 0.1).abs() < 1e-9, "{scale:?}");
     }
 }
