@@ -30,11 +30,10 @@ use crate::trained_run::TrainedRun;
 /// Takes files out of what a knowledge base has learned, with all that their documents taught, in one commit:
 /// it is then that of a training without them, to the last byte of its export, and goes on as such.
 ///
-/// The files are read once more, so they must be there as they were; that takes about as long as
-/// training on them alone. Refused (exit code 6) are files that were not learned or have changed,
-/// and trainings of which nobody can tell what they would be without them, as with --provenance,
-/// --metadata, --hold-out, --sample, --skip, --shard or a mixture, or where learned patterns were
-/// removed by other means.
+/// The files are learned once more, so they must be there as they were. Refused (exit code 6) are
+/// files that were not learned or have changed, and trainings of which nobody can tell what they
+/// would be without them, as with --provenance, --metadata, --hold-out, --sample, --skip, --shard
+/// or a mixture, or where learned patterns were removed by other means.
 ///
 /// What goes is passed over from then on, and leaves the files on the disk later; see --rewrite.
 /// Occurrences go whole: `kato index --occurrences` makes those of the other documents again.
