@@ -187,12 +187,15 @@ impl Record {
     pub(crate) async fn probe(&self, kept: &str) -> Result<(), ClusterError> {
         if let Some(there) = self.read(kept).await? {
             // Were it overwritten after all, it would hold what it held.
-            return self.is_refused(kept, there).await;
+            return self.check_refused(kept, there).await;
         }
         let key = format!("probe/{}", Uuid::new_v4());
         let first = Bytes::from_static(b"first");
         let own = match self.create(&key, first.clone()).await? {
-            Created::Own => self.is_refused(&key, Bytes::from_static(b"second")).await,
+            Created::Own => {
+                self.check_refused(&key, Bytes::from_static(b"second"))
+                    .await
+            }
             Created::Before(_) => Err(ClusterError::NoConditionalWrites),
         };
         let there = self.read(&key).await?;
@@ -204,7 +207,7 @@ impl Record {
             Ok(()) | Err(ClusterError::NoConditionalWrites) => {
                 // Garbage is collected once there is a plan, and it may have taken the object away.
                 match self.read(kept).await? {
-                    Some(there) => self.is_refused(kept, there).await,
+                    Some(there) => self.check_refused(kept, there).await,
                     None => Err(ClusterError::NoConditionalWrites),
                 }
             }
@@ -213,7 +216,7 @@ impl Record {
     }
 
     /// Fails unless the store refuses to create an object that is there.
-    async fn is_refused(&self, key: &str, bytes: Bytes) -> Result<(), ClusterError> {
+    async fn check_refused(&self, key: &str, bytes: Bytes) -> Result<(), ClusterError> {
         let path = self.path(key);
         let mut retry = Retry::new();
         loop {

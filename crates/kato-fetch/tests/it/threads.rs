@@ -108,10 +108,11 @@ fn all_threads_may_read_at_once() {
     });
 }
 
-#[test]
-fn asking_about_a_file_counts_as_a_request() {
+/// Returns a server that answers nothing below a path, and who asks it once, for one thing at a time and for so
+/// long.
+fn one_request_of_a_silent_server(path: &str) -> (HubStandin, Fetcher, Duration) {
     let standin = standin();
-    standin.add_fault("/files/", When::Always, Fault::Stall);
+    standin.add_fault(path, When::Always, Fault::Stall);
     let timeouts = timeouts(&Fault::Stall);
     let idle = timeouts.idle;
     let fetcher = builder(&standin)
@@ -120,6 +121,12 @@ fn asking_about_a_file_counts_as_a_request() {
         .with_timeouts(timeouts)
         .build()
         .unwrap();
+    (standin, fetcher, idle)
+}
+
+#[test]
+fn asking_about_a_file_counts_as_a_request() {
+    let (standin, fetcher, idle) = one_request_of_a_silent_server("/files/");
     let location = standin.file_url("a").parse().unwrap();
     let started = Instant::now();
     std::thread::scope(|scope| {
@@ -133,15 +140,7 @@ fn asking_about_a_file_counts_as_a_request() {
 
 #[test]
 fn a_list_of_a_store_counts_as_a_request() {
-    let standin = standin();
-    standin.add_fault("/s3/", When::Always, Fault::Stall);
-    let timeouts = timeouts(&Fault::Stall);
-    let fetcher = builder(&standin)
-        .with_max_requests(1)
-        .with_retry(eager().with_attempts(1))
-        .with_timeouts(timeouts)
-        .build()
-        .unwrap();
+    let (_standin, fetcher, idle) = one_request_of_a_silent_server("/s3/");
     let started = Instant::now();
     std::thread::scope(|scope| {
         // Lists of one bucket wait for each other anyway.
@@ -150,10 +149,7 @@ fn a_list_of_a_store_counts_as_a_request() {
             scope.spawn(move || fetcher.list(&bucket.parse().unwrap()).unwrap_err());
         }
     });
-    assert!(
-        started.elapsed() >= timeouts.idle * 2,
-        "one after the other"
-    );
+    assert!(started.elapsed() >= idle * 2, "one after the other");
 }
 
 #[test]
