@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
 use kato::Preparation;
 use kato::head::disk::{self as head, CountsError};
 use kato_prediction::Cancel;
 use kato_prediction::disk::{
     BuildOptions, BuildProgress, BuildReport, IndexFileError, IndexPolicy,
 };
+use kato_report::figures;
 use kato_store::EmbeddedStore;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -71,7 +72,7 @@ fn showing<T, E>(progress: &BuildProgress, write: impl FnOnce() -> Result<T, E>)
         drop(done);
         shown.thread().unpark();
         if written.is_ok() && shown.join().is_ok_and(|was_shown| was_shown) {
-            let took = HumanDuration(began.elapsed());
+            let took = figures::seconds(began.elapsed().as_secs_f64());
             say(format_args!("index written in {took}"));
         }
         written

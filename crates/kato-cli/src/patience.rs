@@ -5,7 +5,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanDuration, ProgressBar};
+use indicatif::ProgressBar;
+use kato_report::figures;
 
 use crate::notice::{is_for_machines, say};
 
@@ -38,7 +39,7 @@ fn tell(line: &str, done: &Receiver<()>) {
     }
     let _ = done.recv();
     drop(spinner);
-    let took = HumanDuration(start.elapsed());
+    let took = figures::seconds(start.elapsed().as_secs_f64());
     say(format_args!("done in {took}"));
 }
 

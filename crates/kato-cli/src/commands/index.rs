@@ -7,12 +7,12 @@
 //! ```
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::{Result, bail};
-use indicatif::{HumanBytes, HumanDuration};
+use indicatif::HumanBytes;
 use kato::Preparation;
 use kato_prediction::disk::{BuildOptions, BuildReport, IndexPolicy};
+use kato_report::figures;
 use serde::Serialize;
 
 use crate::byte_size::ByteSize;
@@ -132,11 +132,10 @@ impl Built {
 impl View for Built {
     fn text(&self, _width: usize) -> String {
         let (patterns, bytes) = (counted(self.patterns, "pattern"), HumanBytes(self.bytes));
-        let took = |seconds| HumanDuration(Duration::from_secs_f64(seconds));
         let index = match self.was_there {
             true => format!("indexed already: {patterns}, in {bytes}\n"),
             false => {
-                let took = took(self.seconds);
+                let took = figures::seconds(self.seconds);
                 format!("indexed {patterns} in {took}, {bytes}\n")
             }
         };
@@ -147,7 +146,7 @@ impl View for Built {
         let head = match self.head.was_there {
             true => format!("counted already: {ngrams}, in {bytes}\n"),
             false => {
-                let took = took(self.head.seconds);
+                let took = figures::seconds(self.head.seconds);
                 format!("counted {ngrams} in {took}, {bytes}\n")
             }
         };

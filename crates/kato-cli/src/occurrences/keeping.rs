@@ -1,14 +1,15 @@
 //! Keeping occurrences: the corpus of a run is read once more, from where those that are there end.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result};
-use indicatif::{HumanBytes, HumanCount, HumanDuration};
+use indicatif::{HumanBytes, HumanCount};
 use kato_learner::{TailPolicy, TextDocument};
 use kato_loader::Cursor;
 use kato_occurrences::{Documents, Position, Writer};
 use kato_prediction::Cancel;
+use kato_report::figures;
 use kato_runs::manifest::CorpusDigest;
 use kato_store::{EmbeddedStore, PatternStore};
 use serde::Serialize;
@@ -41,7 +42,7 @@ impl Kept {
         let mut text = match self.was_there {
             true => format!("kept already: {of}, in {bytes}\n"),
             false => {
-                let took = HumanDuration(Duration::from_secs_f64(self.seconds));
+                let took = figures::seconds(self.seconds);
                 format!("kept {of} in {took}, {bytes}\n")
             }
         };

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::Result;
-use indicatif::{HumanBytes, HumanCount, HumanDuration};
+use indicatif::{HumanBytes, HumanCount};
 use kato_loader::ignored::IgnoredReason;
 use kato_planner::Forecast;
 use kato_prediction::disk::BuildReport;
+use kato_report::figures::seconds;
 use kato_runs::TrainingRun;
 use kato_scheduler::TrainingReport;
 use serde_json::Value;
@@ -83,14 +83,14 @@ impl Outcome<'_> {
             text += &format!(
                 "index: {} in {}\n",
                 HumanBytes(index.bytes),
-                HumanDuration(index.elapsed)
+                seconds(index.elapsed.as_secs_f64())
             );
         }
         if let Some(head) = self.head {
             text += &format!(
                 "counts of the head: {} in {}\n",
                 HumanBytes(head.bytes),
-                HumanDuration(Duration::from_secs_f64(head.seconds))
+                seconds(head.seconds)
             );
         }
         if let Some(occurrences) = self.occurrences {
