@@ -118,7 +118,7 @@ enum Command {
         #[arg(long, value_name = "N", requires = "range", conflicts_with = "piece")]
         level: Option<usize>,
         /// The range, from 0.
-        #[arg(long, value_name = "N", requires = "level")]
+        #[arg(long, value_name = "N", requires = "level", conflicts_with = "piece")]
         range: Option<u32>,
         /// Both as one number, level × ranges + range, for schedulers that count. Default: that of
         /// the scheduler, JOB_COMPLETION_INDEX or SLURM_ARRAY_TASK_ID.

@@ -127,14 +127,14 @@ pub(crate) struct Args {
     backups: Option<PathBuf>,
     /// Refuse another backup where there are as many. Those that were broken off count, and those
     /// that a server was started on do not.
-    #[arg(long, value_name = "N", default_value_t = 7, requires = "backups")]
+    #[arg(long, value_name = "N", default_value_t = 7, requires = "backups", conflicts_with_all = ["in_memory", "no_extensions"])]
     max_backups: usize,
     /// Remove the oldest backups instead, once a new one is whole, and those that were broken off.
-    #[arg(long, requires = "backups")]
+    #[arg(long, requires = "backups", conflicts_with_all = ["in_memory", "no_extensions"])]
     prune_backups: bool,
     /// Leave so much of the disk free when a backup is made, so that learning can go on. Default:
     /// as much as the backup takes, 64 MiB at least and 4 GiB at most.
-    #[arg(long, value_name = "SIZE", requires = "backups")]
+    #[arg(long, value_name = "SIZE", requires = "backups", conflicts_with_all = ["in_memory", "no_extensions"])]
     backup_reserve: Option<ByteSize>,
     /// Refuse requests larger than this.
     #[arg(long, value_name = "SIZE", default_value = "100MiB")]

@@ -65,7 +65,7 @@ pub(crate) struct DestinationArgs {
     occurrences: bool,
     /// For embedded: read all of the knowledge base first, and where its newest commit is damaged go back to
     /// the one before and learn again what is lost.
-    #[arg(long, requires = "resume")]
+    #[arg(long, requires = "resume", conflicts_with_all = ["reteach", "add"])]
     go_back: bool,
     /// For kato and mongodb: name of the run, with which its node ids and databases begin. Default: a
     /// new name. Needed to resume.

@@ -195,3 +195,53 @@ fn no_option_is_refused_alone_that_has_an_effect() {
     refused.sort();
     assert_eq!(refused, expected);
 }
+
+/// Returns the ids of what an argument is only for. The parser tells them nowhere but to those who look for its faults.
+fn required_by(argument: &Arg) -> Vec<String> {
+    let told = format!("{argument:?}");
+    let (_, rest) = told
+        .split_once(" requires: [")
+        .expect("all that an argument is");
+    let (list, _) = rest.split_once(']').expect("a list that ends");
+    list.split('"')
+        .skip(1)
+        .step_by(2)
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn no_option_stands_beside_one_that_excludes_what_it_is_for() {
+    // The parser asks for no option that conflicts with one that is given: what is for it would do nothing.
+    let (mut found, mut n_bound) = (Vec::new(), 0);
+    for (words, command) in commands() {
+        let excludes = |one: &Arg, other: &Arg| {
+            let of = |one, id: &Arg| {
+                (command.get_arg_conflicts_with(one).iter()).any(|it| it.get_id() == id.get_id())
+            };
+            of(one, other) || of(other, one)
+        };
+        for argument in command.get_arguments() {
+            for id in required_by(argument) {
+                n_bound += 1;
+                let required = command
+                    .get_arguments()
+                    .find(|it| it.get_id() == id.as_str());
+                let required = required.unwrap_or_else(|| panic!("{words}: {id} is no argument"));
+                let excluding = command
+                    .get_arguments()
+                    .filter(|it| it.get_id() != argument.get_id() && excludes(required, it));
+                let left = excluding.filter(|it| !excludes(argument, it));
+                found.extend(left.map(|it| {
+                    format!(
+                        "{words}: {} is for {id}, and stands beside {}",
+                        argument.get_id(),
+                        it.get_id()
+                    )
+                }));
+            }
+        }
+    }
+    assert!(n_bound > 20, "{n_bound}");
+    assert_eq!(found, Vec::<String>::new());
+}
