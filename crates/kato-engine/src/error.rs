@@ -53,9 +53,7 @@ pub enum EngineError {
     #[error("learn from an empty short-term memory: observe something first")]
     EmptyStm,
     /// There is more of something than [`Limits`](crate::options::Limits) allow.
-    #[error(
-        "take in {found} {what}: the limit is {limit}; send less, or raise the limit in the engine's options"
-    )]
+    #[error("take in {found} {what}: the limit is {limit}; send less")]
     TooLarge {
         /// The thing of which there is too much.
         what: &'static str,

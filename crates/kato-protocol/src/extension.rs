@@ -278,7 +278,7 @@ pub struct ListedSession {
     pub node_id: String,
     /// Time of creation.
     pub created_at: String,
-    /// Time of the last use, reads included.
+    /// Time of the last use, reads included; after a restart of the server, of the last write.
     pub last_used_at: String,
     /// Time at which it ends without a further write.
     pub expires_at: String,

@@ -185,7 +185,7 @@ fn log_refusal(app: &App, trace_id: &HeaderValue, Cause(cause): &Cause) {
 }
 
 /// Returns as much of a trace id as the log gets: the client's own may be as long as a head.
-fn logged(trace_id: &HeaderValue) -> &str {
+pub(crate) fn logged(trace_id: &HeaderValue) -> &str {
     // Visible ASCII, so that every byte is the end of a character.
     let id = trace_id.to_str().unwrap_or_default();
     id.get(..LOGGED_BYTES).unwrap_or(id)

@@ -209,3 +209,39 @@ fn a_bench_leaves_no_record_of_its_runs_on_the_server() {
     assert!(output.status.success(), "{said}");
     assert_eq!(server.terminate(), Some(0));
 }
+
+#[test]
+fn what_a_backup_passed_over_is_in_the_log_under_the_trace_id() {
+    let dir = tempfile::tempdir().unwrap();
+    let arguments = [
+        "--data",
+        "data",
+        "--backups",
+        "backups",
+        "--addr",
+        "127.0.0.1:0",
+        "--log",
+        "json",
+    ];
+    let mut server = Server::start(dir.path(), &arguments);
+    fs::create_dir_all(dir.path().join("data/nodes/stranger")).unwrap();
+    fs::write(
+        dir.path().join("data/nodes/stranger/file"),
+        "of somebody else",
+    )
+    .unwrap();
+    let made = request(server.addr(), "POST /admin/backups", &[], None);
+    assert_eq!(made.status, 201);
+    assert_eq!(server.terminate(), Some(0));
+    let log = fs::read_to_string(dir.path().join(LOG)).unwrap();
+    let lines = log.lines().map(serde_json::from_str);
+    let lines: Vec<Value> = lines.collect::<Result<_, _>>().unwrap();
+    let told = lines
+        .iter()
+        .find(|line| line["fields"]["names"].is_string());
+    let told = told.unwrap_or_else(|| panic!("{log}"));
+    assert_eq!(
+        told["fields"]["trace_id"],
+        made.header("x-trace-id").unwrap()
+    );
+}

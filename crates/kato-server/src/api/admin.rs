@@ -12,6 +12,7 @@ use crate::app::App;
 use crate::backups::Backups;
 use crate::call::Call;
 use crate::compat::{query, timestamp};
+use crate::dispatch::{TRACE_ID, logged};
 use crate::refusal::Refusal;
 use crate::reply::{Outcome, Reply};
 
@@ -54,7 +55,7 @@ fn listed(session: answer::ActiveSession) -> ListedSession {
 
 /// Handles `POST /admin/backups`: copies the running service into a new directory below the one
 /// that was set for backups.
-pub(crate) fn back_up(app: &App, _call: &Call) -> Outcome {
+pub(crate) fn back_up(app: &App, call: &Call) -> Outcome {
     let options = &app.options.backups;
     let Some(backups) = &options.dir else {
         let detail =
@@ -81,18 +82,19 @@ pub(crate) fn back_up(app: &App, _call: &Call) -> Outcome {
     // Should two copies get the same name, the second one is refused: the service copies into no
     // directory that holds anything.
     let report = app.service.backup(&dir)?;
-    tracing::info!(dir = %dir.display(), "copied");
+    let trace_id = call.headers.get(TRACE_ID).map(logged);
+    tracing::info!(trace_id, dir = %dir.display(), "copied");
     for loss in &report.losses {
-        tracing::error!(dir = %dir.display(), %loss, "a part could not be copied");
+        tracing::error!(trace_id, dir = %dir.display(), %loss, "a part could not be copied");
     }
     if !report.foreign.is_empty() {
-        tracing::warn!(names = ?report.foreign, "passed over what is no knowledge base");
+        tracing::warn!(trace_id, names = ?report.foreign, "passed over what is no knowledge base");
     }
     if options.prunes
         && let Err(error) = list(backups)?.prune(options.max, &dir)
     {
         // The new one is there all the same.
-        tracing::warn!(%error, "an old backup cannot be removed");
+        tracing::warn!(trace_id, %error, "an old backup cannot be removed");
     }
     Ok(Reply::json(
         StatusCode::CREATED,
