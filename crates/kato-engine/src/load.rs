@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::thread;
 
 use kato_model::{AttributeLimits, Attributes, EmotiveMap, PatternName, Symbol};
-use kato_prediction::frozen::{Found, FrozenIndex};
+use kato_prediction::frozen::{Found, FoundSymbol, FrozenIndex};
 use kato_prediction::{IndexError, PatternIndex, SymbolId};
 use kato_store::contract::Totals;
 use kato_store::visit::{ContentDigest, VisitedPattern};
 use kato_store::{PatternStore, PatternVisitor, StoreError};
 
-use self::ahead::{Adder, Ahead, Message, Piece};
+use self::ahead::{Adder, Ahead, Message, Met, Piece};
 use crate::EngineError;
 use crate::node::{NodeMemory, Windows};
 use crate::vectors::VectorIndex;
@@ -29,8 +29,12 @@ pub(crate) struct Loaded {
 /// Patterns between two looks at the memory that they take.
 const LOOK_EVERY: usize = 1 << 14;
 
-/// Bytes that a symbol of a source takes while it is read: a name, whether it was met, and what tells its id.
-const SOURCE_SYMBOL: usize = PatternName::BYTES + size_of::<bool>() + size_of::<Option<SymbolId>>();
+/// Bytes that a symbol of a source takes while it is read: a name, whether it was met, what was found of it, and what
+/// tells its id.
+const SOURCE_SYMBOL: usize = PatternName::BYTES
+    + size_of::<bool>()
+    + size_of::<Option<FoundSymbol>>()
+    + size_of::<Option<SymbolId>>();
 
 /// Bytes of the look-up by name for each pattern that it has room for, at most.
 const NAME_BYTES: usize = 12;
@@ -285,7 +289,7 @@ impl<'a> Loader<'a> {
         &mut self,
         pattern: &VisitedPattern<'_>,
         found: Option<Found>,
-        met: &mut impl Iterator<Item = &'m (u32, Option<Symbol>)>,
+        met: &mut impl Iterator<Item = &'m Met>,
     ) -> Result<(), IndexError> {
         self.symbols.clear();
         for &number in pattern.symbols {
@@ -319,17 +323,16 @@ impl<'a> Loader<'a> {
     }
 
     /// Returns the id of a source's symbol in the index, and remembers it for the source.
-    fn intern(
-        &mut self,
-        number: u32,
-        met: Option<&(u32, Option<Symbol>)>,
-    ) -> Result<SymbolId, IndexError> {
-        let met = met.filter(|(met, _)| *met == number);
-        let id = match met.and_then(|(_, symbol)| symbol.as_ref()) {
-            Some(Symbol::Text(text)) => self.index.intern(text)?,
-            Some(Symbol::Name(name)) => self.index.intern_name(name)?,
+    fn intern(&mut self, number: u32, met: Option<&Met>) -> Result<SymbolId, IndexError> {
+        let met = met.filter(|met| met.number == number);
+        let id = match met.map(|met| (met.symbol.as_ref(), met.found)) {
+            Some((Some(Symbol::Text(text)), _)) => self.index.intern(text)?,
+            Some((Some(Symbol::Name(name)), Some(found))) => {
+                self.index.intern_found(name, found)?
+            }
+            Some((Some(Symbol::Name(name)), None)) => self.index.intern_name(name)?,
             // A store that breaks its contract: the pattern has a symbol that the source lacks.
-            None => return Err(IndexError::Malformed { symbols: 0 }),
+            Some((None, _)) | None => return Err(IndexError::Malformed { symbols: 0 }),
         };
         if let Some(held) = self.ids.get_mut(number as usize) {
             *held = Some(id);

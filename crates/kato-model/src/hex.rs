@@ -37,20 +37,25 @@ const fn eight_digits(number: u32) -> u64 {
 }
 
 /// Returns the digest written as exactly 40 lower-case digits, or `None` for any other text.
+///
+/// Names are read by the million, so digits are looked up, and whether all are digits is asked once.
 pub(crate) fn decode(text: &str) -> Option<[u8; DIGEST_LEN]> {
     let text: &[u8; HEX_LEN] = text.as_bytes().try_into().ok()?;
-    let mut digest = [0; DIGEST_LEN];
+    let (mut digest, mut all) = ([0; DIGEST_LEN], 0);
     for (byte, [high, low]) in digest.iter_mut().zip(text.as_chunks::<2>().0) {
-        *byte = (digit_value(*high)? << 4) | digit_value(*low)?;
+        let (high, low) = (VALUES[usize::from(*high)], VALUES[usize::from(*low)]);
+        all |= high | low;
+        *byte = high << 4 | low;
     }
-    Some(digest)
+    (all < 16).then_some(digest)
 }
 
-/// Returns the value of a lower-case hexadecimal digit.
-fn digit_value(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        _ => None,
+/// The values of lower-case hexadecimal digits by byte; 255 for what is none.
+const VALUES: [u8; 256] = {
+    let (mut values, mut digit) = ([u8::MAX; 256], 0);
+    while digit < 16 {
+        values[b"0123456789abcdef"[digit as usize] as usize] = digit;
+        digit += 1;
     }
-}
+    values
+};

@@ -38,7 +38,7 @@ pub use layout::{ClassKey, ClassLayout, Column, LARGE_FREQUENCY, LayoutError, No
 #[cfg(feature = "disk")]
 pub(crate) use layout::{id_of, number_of};
 pub(crate) use lists::{ListCursor, RankList, Window};
-pub use look_up::{Found, LookUp};
+pub use look_up::{Found, FoundSymbol, LookUp};
 pub use numbers::BLOCK_NUMBERS;
 #[cfg(feature = "disk")]
 pub(crate) use numbers::NumberPacker;

@@ -23,7 +23,7 @@ use self::page_set::{Move, OPEN_PATTERNS, PageSet};
 pub(crate) use self::page_set::{Pages, Place, Spot};
 use self::threads::{ThreadShare, Threads};
 use crate::collections::{HashMap, HashSet};
-use crate::frozen::{Found, FrozenIndex};
+use crate::frozen::{Found, FoundSymbol, FrozenIndex};
 use crate::page::PAGE_PATTERNS;
 use crate::page_class::PageClass;
 use crate::predict::text_bytes;
@@ -276,6 +276,23 @@ impl PatternIndex {
     /// [`IndexError::Full`].
     pub fn intern_name(&mut self, name: &PatternName) -> Result<SymbolId, IndexError> {
         self.symbols.intern_name(name)
+    }
+
+    /// Returns the id of a pattern name as [`intern_name`](Self::intern_name) does, given what was found of it in the
+    /// index that this one [lies above](Self::over), by [`LookUp`](crate::frozen::LookUp).
+    ///
+    /// # Errors
+    ///
+    /// [`IndexError::Full`].
+    pub fn intern_found(
+        &mut self,
+        name: &PatternName,
+        found: FoundSymbol,
+    ) -> Result<SymbolId, IndexError> {
+        match found.id() {
+            Some(id) => Ok(id),
+            None => self.symbols.intern_own_name(name),
+        }
     }
 
     /// Makes room for the names of so many patterns that are about to be [inserted](Self::insert):

@@ -174,9 +174,12 @@ impl Symbols {
 
     /// Returns the id of a pattern name as a symbol; `None` if it was never interned.
     pub(crate) fn name_id(&self, name: &PatternName) -> Option<SymbolId> {
-        if let Some(id) = self.base.as_ref().and_then(|base| base.name_id(name)) {
-            return Some(id);
-        }
+        let base = self.base.as_ref().and_then(|base| base.name_id(name));
+        base.or_else(|| self.own_name_id(name))
+    }
+
+    /// Returns the id of a pattern name that the base does not have.
+    fn own_name_id(&self, name: &PatternName) -> Option<SymbolId> {
         let hash = self.hasher.hash_one(name);
         let found = self
             .name_ids
@@ -209,7 +212,13 @@ impl Symbols {
 
     /// Returns the id of a pattern name as a symbol, adding it with counts of 0 if it is new.
     pub(crate) fn intern_name(&mut self, name: &PatternName) -> Result<SymbolId, IndexError> {
-        if let Some(id) = self.name_id(name) {
+        let base = self.base.as_ref().and_then(|base| base.name_id(name));
+        base.map_or_else(|| self.intern_own_name(name), Ok)
+    }
+
+    /// Returns the id of a pattern name that the base does not have, as [`intern_name`](Self::intern_name) does.
+    pub(crate) fn intern_own_name(&mut self, name: &PatternName) -> Result<SymbolId, IndexError> {
+        if let Some(id) = self.own_name_id(name) {
             return Ok(id);
         }
         let first = self.first_name();

@@ -8,9 +8,9 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
 use kato_model::{Attributes, PatternName, Symbol};
-use kato_prediction::frozen::{Found, FrozenIndex, LookUp};
+use kato_prediction::frozen::{Found, FoundSymbol, FrozenIndex, LookUp};
 use kato_store::PatternVisitor;
-use kato_store::visit::{SourceSymbols, VisitedPattern};
+use kato_store::visit::{SourceSymbols, SymbolRef, VisitedPattern};
 
 /// Patterns that are handed over together. A node that has fewer is loaded by one thread.
 const PIECE: usize = 1 << 12;
@@ -38,11 +38,20 @@ pub(super) enum Message {
 /// Patterns of one source, one behind the other.
 #[derive(Debug, Default)]
 pub(super) struct Piece {
-    /// Symbols that no pattern of the source held before, with their numbers; `None` for one that the
-    /// source lacks.
-    pub(super) met: Vec<(u32, Option<Symbol>)>,
+    /// Symbols that no pattern of the source held before.
+    pub(super) met: Vec<Met>,
     symbols: Vec<u32>,
     patterns: Vec<Read>,
+}
+
+/// A symbol of a source that a pattern holds.
+#[derive(Debug)]
+pub(super) struct Met {
+    pub(super) number: u32,
+    /// `None` for one that the source lacks.
+    pub(super) symbol: Option<Symbol>,
+    /// What was found of a name in the index below; `None` where there is no such index.
+    pub(super) found: Option<FoundSymbol>,
 }
 
 /// A pattern, but for its symbols.
@@ -85,6 +94,8 @@ pub(super) struct Ahead<'scope, 'env, A> {
     look_up: Option<LookUp>,
     /// Symbols of the source that were met, by number.
     is_met: Vec<bool>,
+    /// What was found in the index below of those that are names.
+    found: Vec<Option<FoundSymbol>>,
     has_two_threads: bool,
 }
 
@@ -107,6 +118,7 @@ impl<'scope, 'env, A: Adder + 'scope> Ahead<'scope, 'env, A> {
             adder: Some(Place::Here(adder)),
             piece: Piece::default(),
             is_met: Vec::new(),
+            found: Vec::new(),
             has_two_threads: thread::available_parallelism().is_ok_and(|n| n > NonZeroUsize::MIN),
         }
     }
@@ -147,6 +159,22 @@ impl<'scope, 'env, A: Adder + 'scope> Ahead<'scope, 'env, A> {
         }
     }
 
+    /// Looks up the names among the symbols of a source: in their order, as they are looked up sooner than in that
+    /// of the patterns.
+    fn look_up_symbols(&mut self, symbols: &SourceSymbols<'_>) {
+        self.found.clear();
+        let Some(look_up) = &mut self.look_up else {
+            return;
+        };
+        // A source numbers them with 32 bits.
+        let numbers = 0..u32::try_from(symbols.len()).unwrap_or(u32::MAX);
+        self.found
+            .extend(numbers.map(|number| match symbols.get(number) {
+                Some(SymbolRef::Name(name)) => Some(look_up.find_symbol(&name)),
+                _ => None,
+            }));
+    }
+
     /// Adds on another thread from now on.
     fn go_there(&mut self) {
         self.adder = match self.adder.take() {
@@ -177,6 +205,7 @@ impl<'scope, A: Adder + 'scope> PatternVisitor for Ahead<'scope, '_, A> {
         // Every source numbers its symbols on its own.
         self.is_met.clear();
         self.is_met.resize(symbols.len(), false);
+        self.look_up_symbols(symbols);
         self.hand_over(Message::Source {
             n_symbols: symbols.len(),
             n_patterns,
@@ -193,7 +222,12 @@ impl<'scope, A: Adder + 'scope> PatternVisitor for Ahead<'scope, '_, A> {
             // What a source lacks is told with each pattern that holds it.
             if !is_met.is_some_and(|is_met| std::mem::replace(is_met, true)) {
                 let symbol = symbols.get(number).map(|symbol| symbol.to_symbol());
-                self.piece.met.push((number, symbol));
+                let found = self.found.get(number as usize).copied().flatten();
+                self.piece.met.push(Met {
+                    number,
+                    symbol,
+                    found,
+                });
             }
         }
         self.piece.symbols.extend_from_slice(pattern.symbols);

@@ -5,7 +5,10 @@
     reason = "ranks and ids are below the number of patterns, which is checked against 2³² when an index is opened"
 )]
 
-use std::sync::Arc;
+mod texts;
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use kato_model::PatternName;
 
@@ -66,6 +69,8 @@ pub struct FrozenIndex {
     event_lengths: CheckedBytes,
     text_offsets: PackedNumbers,
     texts: CheckedBytes,
+    /// Which of its own texts begin as names do, once it was asked.
+    name_texts: OnceLock<Range<usize>>,
     text_counts: CheckedBytes,
     pub(super) learned_ranks: CheckedBytes,
     pub(super) learned_frequencies: CheckedBytes,
@@ -207,6 +212,7 @@ impl FrozenIndex {
             event_lengths: columns.get(Column::EventLengths)?,
             text_offsets: columns.offsets(Column::TextStarts, (n_texts - first_text) as usize)?,
             texts: columns.get(Column::Texts)?,
+            name_texts: OnceLock::new(),
             text_counts: columns.get(Column::TextCounts)?,
             learned_ranks: columns.get(Column::LearnedRanks)?,
             learned_frequencies: columns.get(Column::LearnedFrequencies)?,
@@ -443,42 +449,6 @@ impl FrozenIndex {
             return None;
         }
         Some(lengths)
-    }
-
-    /// Returns whether a text is that of one of its own symbols.
-    pub(super) fn is_own_text(&self, own: u32, text: &str) -> bool {
-        let (start, len) = self.text_offsets.view().range(own as usize);
-        len == text.len() && self.texts.view().slice(start, len) == text.as_bytes()
-    }
-
-    /// Returns the place of a text among its own.
-    pub(super) fn own_text_place(&self, text: &str) -> Option<u32> {
-        let (offsets, texts) = (self.text_offsets.view(), self.texts.view());
-        let get = |idx: usize| {
-            let (start, len) = offsets.range(idx);
-            texts.slice(start, len)
-        };
-        let n_own = (self.n_texts - self.first_text) as usize;
-        let (mut lo, mut hi) = (0, n_own);
-        while lo < hi {
-            let middle = lo + (hi - lo) / 2;
-            if get(middle) < text.as_bytes() {
-                lo = middle + 1;
-            } else {
-                hi = middle;
-            }
-        }
-        (lo < n_own && get(lo) == text.as_bytes()).then_some(lo as u32)
-    }
-
-    /// Returns one of its own texts.
-    pub(super) fn own_text(&self, own: u32) -> &str {
-        let (start, len) = self.text_offsets.view().range(own as usize);
-        let texts = self.texts.view();
-        str::from_utf8(texts.slice(start, len)).unwrap_or_else(|_| {
-            texts.raise_damage();
-            ""
-        })
     }
 
     /// Returns the number of its own patterns that hold a symbol.

@@ -15,6 +15,13 @@ use crate::SymbolId;
 use crate::search::TieOrder;
 use crate::symbols::SymbolCount;
 
+/// Where a name that was looked up lies, or would, in the node below and among the texts of an index.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct NearName {
+    below: u32,
+    text: usize,
+}
+
 impl FrozenIndex {
     /// Returns the indexes that together hold everything, the newest first.
     pub(crate) fn units(&self) -> impl Iterator<Item = &Self> {
@@ -87,17 +94,53 @@ impl FrozenIndex {
 
     /// Returns the id of a pattern name as a symbol.
     pub(crate) fn name_id(&self, name: &PatternName) -> Option<SymbolId> {
-        // The lower ones first: what was a text there stays one when the node below learns it.
-        if let Some(id) = self.lower.as_ref().and_then(|lower| lower.name_id(name)) {
-            return Some(id);
+        self.find_from_lowest(&mut |unit| {
+            let rank = |below: &Self| below.own_rank(name);
+            unit.own_name_id(rank, || unit.own_name_place(name, None))
+        })
+    }
+
+    /// Returns the id of a pattern name as [`name_id`](Self::name_id) does, sooner where names come in order.
+    ///
+    /// `near` is empty at first, and after that what the call before has left there.
+    pub(crate) fn name_id_near(
+        &self,
+        name: &PatternName,
+        near: &mut Vec<NearName>,
+    ) -> Option<SymbolId> {
+        if near.is_empty() {
+            near.resize(self.units().count(), NearName::default());
         }
-        let own_below = |below: &Self| Some(below.first_rank + below.own_rank(name)?);
+        let mut near = near.iter_mut();
+        self.find_from_lowest(&mut |unit| {
+            let NearName { below: rank, text } = near.next()?;
+            let rank = |below: &Self| below.own_rank_near(name, rank);
+            unit.own_name_id(rank, || unit.own_name_place(name, Some(text)))
+        })
+    }
+
+    /// Returns what is found in the first index, of the lowest on: what was a text there stays one when the node below
+    /// learns it.
+    fn find_from_lowest<T>(&self, find: &mut impl FnMut(&Self) -> Option<T>) -> Option<T> {
+        let lower = self.lower.as_ref();
+        lower
+            .and_then(|lower| lower.find_from_lowest(find))
+            .or_else(|| find(self))
+    }
+
+    /// Returns the id that this index adds for a name, given what finds it in the node below and among texts.
+    fn own_name_id(
+        &self,
+        rank: impl FnOnce(&Self) -> Option<u32>,
+        text: impl FnOnce() -> Option<u32>,
+    ) -> Option<SymbolId> {
+        let own_below = |below: &Self| Some(below.first_rank + rank(below)?);
         if let Some(rank) = self.below.as_deref().and_then(own_below) {
             return Some(id_of(rank, self.n_below));
         }
         // Names that the node below does not hold are texts.
         match self.n_texts > self.first_text {
-            true => self.own_text_id(&name.prefixed().to_string()),
+            true => Some(SymbolId(self.first_text + text()?)),
             false => None,
         }
     }
