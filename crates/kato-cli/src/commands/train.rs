@@ -469,6 +469,7 @@ fn facts(
     };
     RunFacts {
         backend: args.destination.kind(),
+        batch: args.destination.batch(),
         is_part: args.max_documents.is_some()
             || args.hold_out.is_some()
             || args.source.reads_a_part(),
