@@ -150,7 +150,7 @@ pub enum RunsError {
         /// Why they could not be moved.
         problem: String,
         /// Why the files were not taken out.
-        source: Box<RunsError>,
+        source: Box<Self>,
     },
     /// Files were taken out of what a knowledge base has learned, and its occurrences, which hold their text, are
     /// there yet.
