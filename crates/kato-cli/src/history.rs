@@ -113,6 +113,8 @@ pub(crate) struct RunFacts {
     pub(crate) corpus_bytes: Option<u64>,
     /// Workers, as far as they are known before it begins.
     pub(crate) workers: Option<u64>,
+    /// Documents that travel together; `None` where they do not travel.
+    pub(crate) batch: Option<u64>,
     /// All settings that decide what is learned.
     pub(crate) configuration: serde_json::Value,
     /// Whether a part of the corpus is trained, so that its size says nothing.
@@ -141,6 +143,7 @@ impl RunFacts {
             fingerprint: CorpusDigest::from_identity(identity).digest,
             corpus_bytes: sizes.sum(),
             workers: None,
+            batch: None,
             configuration: configuration.to_json(),
             is_part: false,
         }

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::{Arg, Command};
 
 use crate::notice::say;
+use crate::usage::has_value_behind;
 
 /// Says on standard error which flags of a command line have another name now.
 pub(crate) fn tell_former(program: &Command, given: &[OsString]) {
@@ -18,8 +19,13 @@ pub(crate) fn tell_former(program: &Command, given: &[OsString]) {
 /// Returns former names in a command line, each with the one of today.
 fn former<'a>(mut command: &'a Command, given: &'a [OsString]) -> Vec<(&'a str, &'a str)> {
     let mut found = Vec::new();
-    let texts = given.iter().skip(1).filter_map(|text| text.to_str());
-    for text in texts.take_while(|text| *text != "--") {
+    // What is no text is a value, and stays in its place.
+    let texts = given.iter().skip(1).map(|text| text.to_str().unwrap_or(""));
+    let mut texts = texts.take_while(|text| *text != "--");
+    while let Some(text) = texts.next() {
+        if has_value_behind(command, text) {
+            texts.next();
+        }
         if let Some(flag) = text.strip_prefix("--") {
             let name = flag.split('=').next().unwrap_or(flag);
             let mut arguments = command.get_arguments();
@@ -69,6 +75,8 @@ mod tests {
         // Nor what has two names, or stands behind the flags.
         assert!(told("kato serve --memory 1GiB").is_empty());
         assert!(told("kato train -- --max-samples").is_empty());
+        // A value names no command, whatever its word.
+        assert_eq!(told("kato --settings serve train --max-samples 5"), today);
     }
 
     /// Finds flags that the help of a command's flags names and does not show, but for those of other commands,

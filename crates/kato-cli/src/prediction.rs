@@ -333,7 +333,11 @@ pub(crate) fn configured(
             "--config must be an object, such as {{\"recall_threshold\": 0.3}}"
         );
     };
-    let known = base.settings(generation);
+    let mut all = base.clone();
+    // Some generations answer these only where they are set.
+    all.fuzzy_token_threshold.get_or_insert_default();
+    all.affinity_emotive.get_or_insert_default();
+    let known = all.settings(generation);
     let is_used = |name: &str| OF_PREDICTIONS.contains(&name) && known.contains_key(name);
     if let Some(name) = changes.keys().find(|name| !is_used(name)) {
         let why = match known.contains_key(name) {

@@ -137,13 +137,9 @@ impl View for RunList {
 fn row(run: &Run) -> Vec<String> {
     let manifest = &run.manifest;
     let results = manifest.results.as_ref();
-    let state = match &run.problem {
-        Some(_) => "unreadable",
-        None => manifest.state.as_str(),
-    };
     vec![
         manifest.name.to_string(),
-        state.to_owned(),
+        state(run).to_owned(),
         manifest.backend.kind.as_str().to_owned(),
         cell(results.map(|results| HumanCount(results.documents))),
         cell(results.map(|results| HumanCount(results.errors))),
@@ -152,6 +148,14 @@ fn row(run: &Run) -> Vec<String> {
         field(manifest, "created").chars().take(10).collect(),
         run.location.to_string(),
     ]
+}
+
+/// Returns the state of a run, as far as it can be read.
+fn state(run: &Run) -> &str {
+    match &run.problem {
+        Some(_) => "unreadable",
+        None => run.manifest.state.as_str(),
+    }
 }
 
 /// Returns a field of a manifest as it is written there.
@@ -168,7 +172,7 @@ impl View for RunView {
         let mut lines = vec![
             ("run", manifest.name.to_string()),
             ("id", id(run)),
-            ("state", manifest.state.as_str().to_owned()),
+            ("state", state(run).to_owned()),
             ("began", field(manifest, "created")),
             ("place", run.location.to_string()),
             (

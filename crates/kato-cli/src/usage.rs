@@ -27,8 +27,10 @@ pub(crate) fn explained(mut error: Error, program: &clap::Command, given: &[OsSt
     ) {
         return error;
     }
+    let unknown = [ContextKind::InvalidSubcommand, ContextKind::InvalidArg];
+    let unknown = unknown.into_iter().find_map(|kind| text(&error, kind));
     let mut missing = OPTIONAL.iter().filter(|(.., is_there)| !is_there);
-    if let Some((name, feature, _)) = missing.find(|(name, ..)| given.iter().any(|it| it == name)) {
+    if let Some((name, feature, _)) = missing.find(|(name, ..)| unknown == Some(*name)) {
         let text =
             format!("this build of kato has no {name}: build it with `--features {feature}`");
         return Error::raw(error.kind(), text).format(&mut named(program, given));
@@ -60,22 +62,24 @@ fn unreadable_number(error: &Error) -> Option<(&str, &str, &'static str)> {
     let address = cause
         .downcast_ref()
         .map(|_: &AddrParseError| "give an address and a port, such as 127.0.0.1:8000");
-    let text = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) => Some(text.as_str()),
-        _ => None,
-    };
     let (flag, value) = (
-        text(ContextKind::InvalidArg)?,
-        text(ContextKind::InvalidValue)?,
+        text(error, ContextKind::InvalidArg)?,
+        text(error, ContextKind::InvalidValue)?,
     );
     Some((flag, value, whole.or(number).or(address)?))
 }
 
+/// Returns what an error tells of a kind, where it is a text.
+fn text(error: &Error, kind: ContextKind) -> Option<&str> {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text),
+        _ => None,
+    }
+}
+
 /// Returns the flag that was given a number below 0, with that number.
 fn negative<'a>(error: &Error, given: &'a [OsString]) -> Option<(&'a str, &'a str)> {
-    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else {
-        return None;
-    };
+    let unknown = text(error, ContextKind::InvalidArg)?;
     let is_number = |text: &str| {
         let rest = text.strip_prefix('-').unwrap_or_default();
         rest.starts_with(|first: char| first.is_ascii_digit() || first == '.')
@@ -83,7 +87,7 @@ fn negative<'a>(error: &Error, given: &'a [OsString]) -> Option<(&'a str, &'a st
     let pairs = given.iter().zip(given.iter().skip(1));
     let mut texts = pairs.filter_map(|(flag, value)| Some((flag.to_str()?, value.to_str()?)));
     texts.find(|(flag, value)| {
-        flag.starts_with('-') && is_number(value) && value.starts_with(unknown.as_str())
+        flag.starts_with('-') && is_number(value) && value.starts_with(unknown)
     })
 }
 
@@ -93,11 +97,33 @@ fn named(program: &clap::Command, given: &[OsString]) -> clap::Command {
     // Fills in the names by which usage errors call a subcommand.
     program.build();
     let mut command = &program;
-    for word in given.iter().skip(1) {
-        let below = word.to_str().and_then(|word| command.find_subcommand(word));
-        command = below.unwrap_or(command);
+    let mut words = given.iter().skip(1).map(|word| word.to_string_lossy());
+    while let Some(word) = words.next() {
+        if has_value_behind(command, &word) {
+            words.next();
+        }
+        command = command.find_subcommand(&*word).unwrap_or(command);
     }
     command.clone()
+}
+
+/// Returns whether a word is a flag of a command whose value is the next word.
+pub(crate) fn has_value_behind(command: &clap::Command, word: &str) -> bool {
+    let is_it = |argument: &&clap::Arg| match word.strip_prefix("--") {
+        Some(long) => {
+            let aliases = argument.get_all_aliases().unwrap_or_default();
+            argument.get_long() == Some(long) || aliases.contains(&long)
+        }
+        None => argument.get_short().is_some_and(|short| {
+            word.strip_prefix('-')
+                .is_some_and(|it| it == short.to_string())
+        }),
+    };
+    let flag = command.get_arguments().find(is_it);
+    flag.is_some_and(|flag| {
+        let may_stand_alone = flag.get_num_args().is_some_and(|it| it.min_values() == 0);
+        flag.get_action().takes_values() && !may_stand_alone
+    })
 }
 
 #[cfg(test)]
@@ -218,6 +244,43 @@ mod tests {
                 }
             }
             commands.extend(command.get_subcommands().cloned());
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_told_by_its_name() {
+        for (line, expected) in [
+            ("kato clustre plan", "clustre"),
+            ("kato serve --data a --tls-kei=b", "--tls-kei"),
+            ("kato serve --data a --tls-kei b", "--tls-kei"),
+        ] {
+            let error = program::command().try_get_matches_from(line.split(' '));
+            let error = error.unwrap_err();
+            let unknown = [ContextKind::InvalidSubcommand, ContextKind::InvalidArg];
+            let mut unknown = unknown.into_iter().filter_map(|kind| text(&error, kind));
+            assert_eq!(unknown.next(), Some(expected), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_value_of_a_flag_is_not_taken_for_a_command() {
+        for (line, usage) in [
+            ("kato --settings train score a --bogus", "kato score "),
+            (
+                "kato runs --in list rename a b --bogus",
+                "kato runs rename ",
+            ),
+            (
+                "kato runs --in=list rename a b --bogus",
+                "kato runs rename ",
+            ),
+        ] {
+            // Usage alone is made from the words; what is wrong is not the point.
+            let given: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let usage_told = named(&program::command(), &given)
+                .render_usage()
+                .to_string();
+            assert!(usage_told.contains(usage), "{line}: {usage_told}");
         }
     }
 

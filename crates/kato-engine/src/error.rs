@@ -134,7 +134,7 @@ pub enum EngineError {
     },
     /// The store holds more than fits into the memory that opening it may take.
     #[error(
-        "load node {node:?}: what was learned takes more than {limit} bytes of memory; write an index of it, which it is asked over instead, or allow more"
+        "load node {node:?}: what was learned takes more than {limit} bytes of memory; allow more, or ask it over an index, which a knowledge base in a directory has of all nodes without emotives and affinities"
     )]
     LoadMemoryFull {
         /// The node that was being loaded.

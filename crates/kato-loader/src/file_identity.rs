@@ -39,12 +39,16 @@ impl FileIdentity {
             |size: Option<u64>| size.map_or("unknown".to_owned(), |size| format!("{size} bytes"));
         if self.size != now.size {
             let (was, is) = (shown(self.size), shown(now.size));
-            Some(format!("size of `{}`: was {was}, is {is}", self.name))
-        } else if self.fingerprint != now.fingerprint {
-            Some(format!("content of `{}` changed", self.name))
-        } else {
-            None
+            return Some(format!("size of `{}`: was {was}, is {is}", self.name));
         }
+        let (was, is) = (&self.fingerprint, &now.fingerprint);
+        let what = match (was, is) {
+            _ if was == is => return None,
+            (None, _) => "was unknown, as of a file that cannot be read, and is known now",
+            (_, None) => "is unknown now, as of a file that cannot be read",
+            _ => return Some(format!("content of `{}` changed", self.name)),
+        };
+        Some(format!("content of `{}`: {what}", self.name))
     }
 }
 
@@ -72,4 +76,24 @@ pub(crate) fn fingerprint(path: &Path) -> io::Result<String> {
         }
     }
     Ok(hasher.finalize().to_hex().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_content_that_was_not_known_has_not_changed() {
+        let file = |fingerprint: Option<&str>| FileIdentity {
+            name: "a.txt".to_owned(),
+            size: Some(3),
+            fingerprint: fingerprint.map(str::to_owned),
+        };
+        let (unread, read, other) = (file(None), file(Some("f00")), file(Some("ba7")));
+        assert_eq!(unread.diff(&unread), None);
+        let told = |was: &FileIdentity, is| was.diff(is).unwrap();
+        assert!(told(&unread, &read).starts_with("content of `a.txt`: was unknown"));
+        assert!(told(&read, &unread).starts_with("content of `a.txt`: is unknown now"));
+        assert_eq!(told(&read, &other), "content of `a.txt` changed");
+    }
 }

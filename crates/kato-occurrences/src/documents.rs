@@ -16,7 +16,7 @@ pub(crate) const NAME_BLOCKS: &str = "name_blocks";
 pub struct DocumentRef {
     /// Its number in the corpus, from 0.
     pub number: u64,
-    /// Its name: its source and row, or its own id.
+    /// Its name, as the [writer](crate::Writer::push) was told.
     pub id: String,
 }
 

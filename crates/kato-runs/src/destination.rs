@@ -13,7 +13,7 @@ use kato_store::{EmbeddedStore, PatternStore};
 use crate::RunsError;
 
 /// The end of the name of the file that lists what was skipped.
-const LEDGER: &str = "errors.jsonl";
+pub(crate) const LEDGER: &str = "errors.jsonl";
 
 /// Where a run goes, before it is begun or opened.
 ///

@@ -139,6 +139,19 @@ pub enum RunsError {
         #[from]
         source: OccurrencesError,
     },
+    /// Files were not taken out of what a knowledge base has learned, and its occurrences, which were moved aside
+    /// for it, could not be moved back.
+    #[error("the occurrences are in {} now, as they could not be moved back ({problem}): move them to {}", path.display(), to.display())]
+    OccurrencesAside {
+        /// Where they are.
+        path: PathBuf,
+        /// Where they belong.
+        to: PathBuf,
+        /// Why they could not be moved.
+        problem: String,
+        /// Why the files were not taken out.
+        source: Box<Self>,
+    },
     /// Files were taken out of what a knowledge base has learned, and its occurrences, which hold their text, are
     /// there yet.
     #[error("the files are forgotten, but occurrences that hold their text are left: remove {}", path.display())]
@@ -179,6 +192,7 @@ impl RunsError {
             Self::NotForgettable { .. } => ErrorKind::Conflict,
             Self::Occurrences { source } | Self::OccurrencesLeft { source, .. } => source.kind(),
             Self::Exchange { source, .. } => source.kind(),
+            Self::OccurrencesAside { source, .. } => source.kind(),
             Self::Unknown { .. } | Self::NoPlace { .. } | Self::NoExport { .. } => {
                 ErrorKind::NotFound
             }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::{Cursor, LoadError, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
-use kato_occurrences::Occurrences;
+use kato_occurrences::{Occurrences, Removal};
 use kato_scheduler::failure::OnFailure;
 use kato_scheduler::{Checkpoint, RunConfiguration, TrainError, TrainingOptions, train_parallel};
 use kato_store::scratch::ScratchDir;
@@ -77,7 +77,8 @@ pub struct Forgotten {
 /// somebody stopped it; [`RunsError::Occurrences`] while somebody writes them, or when they cannot
 /// be moved; [`RunsError::Io`] where there can be no directory for working files;
 /// [`RunsError::Store`]. Then nothing is forgotten, unless a store that failed in its commit finds
-/// it when it is opened again. Behind it [`RunsError::OccurrencesLeft`], and [`RunsError::Io`]
+/// it when it is opened again. Where occurrences could not be put back then,
+/// [`RunsError::OccurrencesAside`]. Behind it [`RunsError::OccurrencesLeft`], and [`RunsError::Io`]
 /// where the manifest cannot be written.
 pub fn forget(
     store: &EmbeddedStore,
@@ -155,10 +156,10 @@ pub fn forget(
         occurrences.set_aside(scratch.path())?;
     }
     if let Err(error) = store.unlearn(&lessons, checkpoint).map_err(of_store()) {
-        if let Some(occurrences) = occurrences {
-            occurrences.put_back()?;
-        }
-        return Err(error);
+        return Err(match occurrences {
+            Some(occurrences) => put_back(occurrences, scratch, error),
+            None => error,
+        });
     }
     // The manifest says what is learned now, whatever became of the occurrences.
     let renewed = renew_manifest(store, is_nothing_left);
@@ -180,6 +181,21 @@ pub fn forget(
         learns,
         had_occurrences,
     })
+}
+
+/// Puts occurrences back after the error with which nothing was forgotten, and returns it. Where they cannot be,
+/// they stay among the working files, and the error says so.
+fn put_back(occurrences: Removal, scratch: ScratchDir, error: RunsError) -> RunsError {
+    let to = occurrences.dir().to_owned();
+    match occurrences.put_back() {
+        Ok(()) => error,
+        Err(source) => RunsError::OccurrencesAside {
+            path: scratch.keep().join("occurrences"),
+            to,
+            problem: source.to_string(),
+            source: Box::new(error),
+        },
+    }
 }
 
 /// Writes the manifest again, where there is one, as that of a run that never had the files.
@@ -251,5 +267,38 @@ fn position_without(
 fn refused(reason: impl Into<String>) -> RunsError {
     RunsError::NotForgettable {
         reason: reason.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn occurrences_that_cannot_be_put_back_are_not_lost() {
+        let kb = tempfile::tempdir().unwrap();
+        let dir = kb.path().join("occurrences");
+        fs::create_dir(&dir).unwrap();
+        fs::write(dir.join("unit"), "all places").unwrap();
+        let scratch = ScratchDir::create_in(kb.path()).unwrap();
+        let mut occurrences = Occurrences::removal(kb.path()).unwrap().unwrap();
+        occurrences.set_aside(scratch.path()).unwrap();
+        // Somebody keeps others meanwhile.
+        fs::create_dir(&dir).unwrap();
+        fs::write(dir.join("other"), "").unwrap();
+        let error = put_back(occurrences, scratch, refused("the disk is full"));
+        // The next one sweeps.
+        drop(ScratchDir::create_in(kb.path()).unwrap());
+        let RunsError::OccurrencesAside {
+            path, to, source, ..
+        } = error
+        else {
+            panic!("{error:?}");
+        };
+        assert_eq!(to, dir);
+        assert!(path.join("unit").exists());
+        assert!(matches!(*source, RunsError::NotForgettable { .. }));
     }
 }

@@ -81,7 +81,11 @@ impl MongoPlace {
         for run in self.runs.list().map_err(self.failed(""))? {
             if is_importing(&run.checkpoint) && !run.in_use {
                 let name = run.run.as_str();
-                self.runs.delete(&run.run).map_err(self.failed(name))?;
+                match self.runs.delete(&run.run).map_err(self.failed(name)) {
+                    // Somebody has come since the list, such as another who clears away.
+                    Err(RunsError::InUse { .. }) => {}
+                    deleted => deleted?,
+                }
             }
         }
         Ok(())

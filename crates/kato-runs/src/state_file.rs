@@ -7,6 +7,7 @@ use kato_model::RunName;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::destination::LEDGER;
 use crate::disk::{Disk, parent_of};
 use crate::lock::{Lock, is_held, state_lock};
 use crate::manifest::{BackendKind, LevelResult, RunBackend};
@@ -114,6 +115,7 @@ pub(crate) fn delete(disk: &Disk, path: &Path, lock: Lock) -> Result<(), RunsErr
             disk.remove_dir(&dir)?;
         }
     }
+    disk.remove_file(&path.with_extension(LEDGER))?;
     disk.remove_file(&previous(path))?;
     disk.remove_file(ManifestFile::beside_state(path).path())?;
     // In this order also over a power cut.

@@ -63,11 +63,19 @@ impl ScratchDir {
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    /// Leaves the directory for good, with all that it holds, and returns its path.
+    #[must_use]
+    pub fn keep(mut self) -> PathBuf {
+        // Without a lock nobody takes it for left behind.
+        drop(fs::remove_file(self.path.join(LOCK)));
+        std::mem::take(&mut self.path)
+    }
 }
 
 impl Drop for ScratchDir {
     fn drop(&mut self) {
-        // What cannot be removed now is by the next that is made.
+        // What cannot be removed now is by the next that is made, and one that is kept has no path here.
         drop(fs::remove_dir_all(&self.path));
     }
 }
@@ -180,6 +188,16 @@ mod tests {
         }
         drop((in_use, next));
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 3);
+    }
+
+    #[test]
+    fn one_that_is_kept_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let scratch = ScratchDir::create_in(place.path()).unwrap();
+        fs::write(scratch.path().join("part"), "all there is").unwrap();
+        let kept = scratch.keep();
+        drop(ScratchDir::create_in(place.path()).unwrap());
+        assert!(kept.join("part").exists());
     }
 
     #[cfg(unix)]

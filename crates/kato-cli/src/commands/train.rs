@@ -160,6 +160,9 @@ const STOPPING: &str = "stopping: committing what was learned";
 /// The beginning of the last word of a run that was stopped.
 const STOPPED: &str = "interrupted; everything committed is safe";
 
+/// The same of a run that was at the end of its corpus by then.
+const COMPLETE: &str = "interrupted when all of the corpus was learned and committed";
+
 /// The last word where the run may have been made or not.
 const BEGINNING: &str = "interrupted while the run began: give the same command again, with --resume if it asks for that";
 
@@ -330,15 +333,26 @@ fn go_on(args: &Args) -> String {
 /// Returns the exit code of a run that ended well; says so if it was interrupted.
 fn exit_code(args: &Args, report: &TrainingReport) -> ExitCode {
     if is_interrupted() {
-        // Also for a run that was complete by then: resuming finds that out, and does what is left
-        // behind the corpus.
-        notice::say(format_args!("{STOPPED}. {}", go_on(args)));
+        notice::say(last_word(args, report.complete));
         return ExitCode::from(INTERRUPTED);
     }
     if args.errors.fail_on_errors && report.errors > 0 {
         return ExitCode::from(FAILED_DOCUMENTS);
     }
     ExitCode::SUCCESS
+}
+
+/// Returns what is said at the end of a run that was interrupted.
+fn last_word(args: &Args, is_complete: bool) -> String {
+    match (is_complete, args.destination.kind()) {
+        (false, _) => format!("{STOPPED}. {}", go_on(args)),
+        // Resuming finds out what of it is missing.
+        (true, "embedded") => format!(
+            "{COMPLETE}; an index, or other files beside it, may be missing. {}",
+            go_on(args)
+        ),
+        (true, _) => COMPLETE.to_owned(),
+    }
 }
 
 /// Returns the loader at a position of the run.
@@ -469,6 +483,7 @@ fn facts(
     };
     RunFacts {
         backend: args.destination.kind(),
+        batch: args.destination.batch(),
         is_part: args.max_documents.is_some()
             || args.hold_out.is_some()
             || args.source.reads_a_part(),
@@ -560,5 +575,39 @@ mod tests {
             );
         }
         assert!(Program::try_parse_from(["train", "a.txt", "--add", "--resume"]).is_err());
+    }
+
+    #[test]
+    fn what_is_said_after_a_stop_is_true_of_a_run_that_is_complete() {
+        let said = |line: &str, is_complete| {
+            let program = Program::try_parse_from(line.split(' ')).unwrap();
+            last_word(&program.args, is_complete)
+        };
+        let server = "train a.txt --run b --backend kato:http://localhost";
+        for (line, is_complete, begins, goes_on) in [
+            (
+                "train a.txt",
+                false,
+                "interrupted; everything committed",
+                true,
+            ),
+            (
+                "train a.txt",
+                true,
+                "interrupted when all of the corpus was learned",
+                true,
+            ),
+            (server, false, "interrupted; everything committed", true),
+            (
+                server,
+                true,
+                "interrupted when all of the corpus was learned",
+                false,
+            ),
+        ] {
+            let said = said(line, is_complete);
+            assert!(said.starts_with(begins), "{said}");
+            assert_eq!(said.contains("Go on with"), goes_on, "{said}");
+        }
     }
 }

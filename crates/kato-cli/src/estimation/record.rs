@@ -10,6 +10,8 @@ use kato_store::{EmbeddedStore, KnowledgeBase, PatternStore};
 
 use crate::backend::warn_of_recovery;
 use crate::exit::bail_as;
+use crate::notice::say;
+use crate::numbers::counted;
 
 /// Reads the record of the run that made a knowledge base.
 ///
@@ -33,6 +35,13 @@ pub(crate) fn run_record(kb: &Path) -> Result<FinishedRun> {
         "{} has learned nothing yet",
         kb.display()
     );
+    if !checkpoint.complete {
+        say(format_args!(
+            "{} was not trained to the end of its corpus: what is taken from it is that of {}",
+            kb.display(),
+            counted(checkpoint.counters.documents, "document")
+        ));
+    }
     let hierarchy = EstimatedHierarchy::from_config(&run.rules.learner)?;
     let mut record = FinishedRun::new(hierarchy, checkpoint.counters.documents);
     for node in KnowledgeBase::all(&store) {

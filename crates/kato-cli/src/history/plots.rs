@@ -146,12 +146,14 @@ fn by_level(
 
 /// Samples a second over the smallest chunk size, a series for each number of workers.
 fn rates(runs: &[HistoryRun]) -> Picture {
-    let mut series: BTreeMap<u64, Vec<(f64, f64)>> = BTreeMap::new();
+    let mut series: BTreeMap<Option<u64>, Vec<(f64, f64)>> = BTreeMap::new();
     for run in runs {
         let smallest = run.settings.chunk_sizes.iter().min();
         if let Some((&size, rate)) = smallest.zip(run.outcome.samples_per_second()) {
-            let workers = run.settings.workers.unwrap_or(0);
-            series.entry(workers).or_default().push((size as f64, rate));
+            series
+                .entry(run.settings.workers)
+                .or_default()
+                .push((size as f64, rate));
         }
     }
     let axes = (
@@ -162,7 +164,10 @@ fn rates(runs: &[HistoryRun]) -> Picture {
     let series = series.into_iter().enumerate();
     series
         .fold(chart, |chart, (at, (workers, points))| {
-            let name = counted(workers, "worker");
+            let name = workers.map_or_else(
+                || "workers not known".to_owned(),
+                |workers| counted(workers, "worker"),
+            );
             chart.with(Color::Nth(at), name, Shape::Points(points))
         })
         .draw()
@@ -204,4 +209,31 @@ fn heat(runs: &[HistoryRun]) -> Picture {
         ..HeatMap::default()
     }
     .draw()
+}
+
+#[cfg(test)]
+mod tests {
+    use kato_planner::history::record::{NewRun, Outcome, RunSettings};
+    use kato_planner::history::{RunFilter, TrainingHistory};
+
+    use super::*;
+
+    #[test]
+    fn workers_that_are_not_known_are_no_number() {
+        let mut history = TrainingHistory::in_memory().unwrap();
+        for workers in [None, Some(2)] {
+            let settings = RunSettings {
+                workers,
+                ..RunSettings::new([5, 7])
+            };
+            let outcome = Outcome {
+                samples: 100,
+                ..Outcome::new(10.0)
+            };
+            history.record(&NewRun::new(settings, outcome)).unwrap();
+        }
+        let drawn = rates(&history.runs(&RunFilter::default()).unwrap()).to_svg();
+        assert!(drawn.contains("workers not known"), "{drawn}");
+        assert!(drawn.contains("2 workers") && !drawn.contains("0 workers"));
+    }
 }

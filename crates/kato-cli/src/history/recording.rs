@@ -67,6 +67,12 @@ impl Recorder {
             .filter(|run| run.settings.memory_bytes == Some(facts.memory_bytes))
             // Workers that are not known are any.
             .filter(|run| facts.workers.is_none() || run.settings.workers == facts.workers)
+            // One that was not recorded is any as well.
+            .filter(|run| {
+                run.settings
+                    .batch_size
+                    .is_none_or(|it| facts.batch == Some(it))
+            })
             .collect();
         let by_size = |of: &dyn Fn(&Outcome) -> Option<f64>| {
             let points = alike.iter().filter_map(|run| {
@@ -128,6 +134,7 @@ impl Recorder {
     ) -> Result<String> {
         let mut settings = RunSettings {
             workers: Some(report.n_workers as u64),
+            batch_size: facts.batch,
             ..settings(facts)
         };
         // A session that went on took the time of its own documents only: it foretells no whole run, and

@@ -70,6 +70,10 @@ pub(crate) fn keep(
     let start = Instant::now();
     let mut writer = Writer::new(run.store().dir(), described(run)?)?;
     let was_there = writer.is_complete();
+    if was_there && !inputs.is_empty() {
+        // Nothing of it is needed, and it may still be another corpus than who names it believes.
+        run.learned(inputs, None)?;
+    }
     let read_to = match was_there {
         true => None,
         false => Some(read_on(run, inputs, &mut writer, cancel, &tell)?),

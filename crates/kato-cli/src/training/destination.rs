@@ -201,6 +201,12 @@ impl DestinationArgs {
         self.backend().kind()
     }
 
+    /// Returns how many documents travel together, where they do.
+    pub(crate) fn batch(&self) -> Option<u64> {
+        let travels = matches!(self.backend(), Backend::Kato(_));
+        travels.then(|| self.batch.get() as u64)
+    }
+
     /// Returns the name of the run; empty for an embedded one, to which no option gives one.
     fn run(&self) -> &str {
         self.run.as_ref().map_or("", RunName::as_str)

@@ -50,7 +50,8 @@ pub(crate) fn forget(begun: Option<Unbegun>, ledger: &Path, run: &TrainingRun) {
         .map(|store| Checkpoint::from_json(&store.checkpoint()));
     let is_empty = match position {
         Some(Ok(None)) => true,
-        Some(Ok(Some(checkpoint))) => checkpoint.cursor.documents() == 0,
+        // Its position may be behind documents that failed.
+        Some(Ok(Some(checkpoint))) => checkpoint.counters.documents == 0,
         Some(Err(_)) | None => false,
     };
     let Some(begun) = begun.filter(|_| is_empty) else {

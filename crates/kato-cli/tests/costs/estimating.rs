@@ -206,6 +206,33 @@ fn documents_that_stand_there_twice_are_told_and_add_nothing() {
 }
 
 #[test]
+fn of_a_run_that_did_not_come_to_its_end_it_is_said() {
+    let place = Place::new(200);
+    std::fs::write(
+        place.path().join("torn.jsonl"),
+        place.read("corpus.jsonl") + "{\n",
+    )
+    .unwrap();
+    let train = ["torn.jsonl", "--kb", "torn", "--commit-interval", "0"];
+    place.refusal("train", &train, 1);
+    place.run("train", &["corpus.jsonl", "--kb", "whole"]);
+    let ask = |kb| {
+        let words = ["--from-run", kb, "--documents", "9000", "--force"];
+        let output = place.run("estimate", &words);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let told = ask("torn");
+    assert!(
+        told.contains(
+            "torn was not trained to the end of its corpus: what is taken from it is that of "
+        ),
+        "{told}"
+    );
+    assert!(!ask("whole").contains("was not trained"));
+}
+
+#[test]
 fn a_finished_run_predicts_a_larger_one() {
     let place = Place::new(N_DOCUMENTS);
     for (kb, samples) in [("small", "400"), ("tiny", "200")] {

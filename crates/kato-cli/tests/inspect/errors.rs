@@ -108,6 +108,26 @@ fn a_setting_that_no_prediction_depends_on_is_refused() {
 }
 
 #[test]
+fn every_setting_that_predictions_depend_on_is_taken() {
+    let place = Workplace::trained();
+    for generation in ["3.10", "6.3"] {
+        for config in [
+            r#"{"affinity_emotive": "joy"}"#,
+            r#"{"fuzzy_token_threshold": 0.9}"#,
+        ] {
+            let text = ["--kb", "kb", "--text", "The cat", "--kato", generation];
+            place.succeeds("predict", &[&text[..], &["--config", config]].concat());
+        }
+    }
+    let other = ["--kb", "kb", "--text", "a", "--config", r#"{"no": 1}"#];
+    let (_, told) = place.fails("predict", &other);
+    assert!(
+        told.contains("there are affinity_emotive, ") && told.contains("fuzzy_token_threshold"),
+        "{told}"
+    );
+}
+
+#[test]
 fn wrong_usage_is_told_apart_from_failure() {
     let place = Workplace::new();
     for arguments in [

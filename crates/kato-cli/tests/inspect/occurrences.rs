@@ -197,6 +197,18 @@ fn they_follow_the_training_and_are_written_once() {
     assert!(index()["occurrences"]["missing_lessons"].as_u64() > Some(0));
 }
 
+#[test]
+fn a_corpus_that_is_named_is_looked_at_also_where_its_places_are_kept() {
+    let place = kept();
+    fs::write(place.path("other.jsonl"), "{\"text\": \"A zebra.\"}\n").unwrap();
+    let index = ["--kb", "kb", "--occurrences"];
+    for (named, code) in [("other.jsonl", 6), ("nowhere.jsonl", 1)] {
+        let (found, error) = place.fails("index", &[&index[..], &[named]].concat());
+        assert_eq!(found, code, "{error}");
+    }
+    place.succeeds("index", &[&index[..], &["corpus.jsonl"]].concat());
+}
+
 /// The files of all units, by their names.
 fn unit_files(place: &Workplace, kb: &str) -> BTreeMap<PathBuf, PathBuf> {
     let units = place.path(kb).join("occurrences");

@@ -100,6 +100,22 @@ fn the_list_is_a_table() {
 }
 
 #[test]
+fn a_run_that_cannot_be_read_is_shown_and_listed_as_such() {
+    let place = Workplace::new();
+    fs::write(place.path().join("runs/wiki/run.json"), "{").unwrap();
+    let list = place.succeeds("list");
+    let line = list.lines().find(|line| line.starts_with("wiki "));
+    assert!(
+        line.is_some_and(|line| line.contains(" unreadable ")),
+        "{list}"
+    );
+    let output = place.run("show wiki", "");
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(!output.status.success());
+    assert!(shown.contains("\nstate      unreadable\n"), "{shown}");
+}
+
+#[test]
 fn a_run_goes_through_its_life() {
     let place = Workplace::new();
     assert_eq!(place.names(), ["books", "wiki"]);

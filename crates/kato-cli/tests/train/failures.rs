@@ -180,4 +180,11 @@ fn a_run_that_too_many_failures_end_at_once_leaves_its_directory_as_it_was() {
     leaves_nothing("{\n{\n", &options, "documents and records that failed: 2");
     leaves_nothing("{\n{\n", &options, "begin again, without --resume");
     leaves_nothing("{\n{\n", &options, "EOF while parsing");
+    // Documents, too, of which the position is behind.
+    let damaged = json!({"id": "d0", "text": UNLEARNABLE}).to_string() + "\n";
+    leaves_nothing(
+        &damaged.repeat(2),
+        &options,
+        "begin again, without --resume",
+    );
 }

@@ -47,6 +47,21 @@ fn slowness_alone_counts_nothing_twice() {
     }
 }
 
+#[cfg(feature = "history")]
+#[test]
+fn the_history_has_how_many_documents_travel_together() {
+    let place = Place::new();
+    let server = StockServer::start(StockOptions::default().data(&place.path("data")));
+    let backend = format!("kato:{}", server.url());
+    let history = ["--history", "runs.db", "--batch", "3"];
+    let output = place
+        .train("corpus.jsonl", &arguments(&backend, &history))
+        .output();
+    let recorded = report(&output.unwrap())["recorded"].clone();
+    let show = ["show", recorded.as_str().unwrap(), "--history", "runs.db"];
+    assert_eq!(place.json("history", &show)["settings"]["batch_size"], 3);
+}
+
 #[test]
 fn a_server_that_dies_in_the_middle_and_comes_back_counts_nothing_twice() {
     let place = Place::new();

@@ -313,17 +313,23 @@ impl TrainingHistory {
         Ok(id)
     }
 
-    /// Removes all runs, and the forecasts of those to come, and returns how many runs there were.
+    /// Removes all runs, and the forecasts of those to come, or nothing, and returns how many runs there were.
     ///
     /// # Errors
     ///
     /// When the file cannot be written.
     pub fn clear(&mut self) -> Result<usize, HistoryError> {
         let failed = HistoryError::sqlite("write");
-        let forecasts = self.connection.execute("DELETE FROM forecasts", []);
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(&failed)?;
+        let forecasts = transaction.execute("DELETE FROM forecasts", []);
         forecasts.map_err(&failed)?;
-        let cleared = self.connection.execute("DELETE FROM runs", []);
-        cleared.map_err(&failed)
+        let cleared = transaction.execute("DELETE FROM runs", []);
+        let cleared = cleared.map_err(&failed)?;
+        transaction.commit().map_err(&failed)?;
+        Ok(cleared)
     }
 
     /// Returns the runs whose settings are most like these, best first and of equal ones the newest

@@ -546,6 +546,27 @@ fn a_snapshot_of_the_original_is_imported_with_its_frequencies_as_numbers() {
     ));
 }
 
+#[test]
+fn a_history_is_cleared_whole_or_not_at_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("runs.db");
+    let mut history = TrainingHistory::open(&path).unwrap();
+    let run = history.record(&whole_run()).unwrap();
+    let made_for = new_forecast(1000, Forecaster::Plan);
+    history.record_forecast(&made_for).unwrap();
+    // As where the disk is full, or the process is killed, between the two.
+    let fault =
+        "CREATE TRIGGER fault BEFORE DELETE ON runs BEGIN SELECT RAISE(ABORT, 'cut off'); END";
+    Connection::open(&path)
+        .unwrap()
+        .execute_batch(fault)
+        .unwrap();
+    history.clear().unwrap_err();
+    assert_eq!(history.run(&run).unwrap().run_id, run);
+    let kept = history.forecast(&made_for.settings, &made_for.corpus, &made_for.machine);
+    assert!(kept.unwrap().is_some());
+}
+
 /// A forecast of a run like [`whole_run`], of so many bytes of corpus.
 fn new_forecast(bytes: u64, made_by: Forecaster) -> NewForecast {
     let run = whole_run();

@@ -133,12 +133,17 @@ fn write_file(
     Ok(written)
 }
 
-/// Returns the name of a node's file: the node's own, if that is short and plain.
+/// Returns the name of a node's file: the node's own, if that is short and plain, and no device of Windows.
 fn file_name(node: &str, node_idx: usize) -> String {
     // Lower case only, because some file systems do not tell cases apart. No hyphen, so that the
     // other form is never the name of a node.
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-    if !node.is_empty() && node.len() <= 64 && node.bytes().all(is_plain) {
+    let is_device = match node.strip_prefix("com").or(node.strip_prefix("lpt")) {
+        Some(number) => number.len() == 1 && number.bytes().all(|byte| byte.is_ascii_digit()),
+        None => ["con", "prn", "aux", "nul"].contains(&node),
+    };
+    let is_short = !node.is_empty() && node.len() <= 64;
+    if is_short && node.bytes().all(is_plain) && !is_device {
         format!("{node}.jsonl")
     } else {
         format!("level-{node_idx}.jsonl")
@@ -170,4 +175,19 @@ pub(super) fn importing() -> Value {
 /// Returns whether a checkpoint is that of an import that goes on, or did not come to its end.
 pub(crate) fn is_importing(checkpoint: &Value) -> bool {
     *checkpoint == importing()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_file_of_an_export_has_the_name_of_a_device() {
+        for device in ["con", "prn", "aux", "nul", "com0", "com9", "lpt1"] {
+            assert_eq!(file_name(device, 3), "level-3.jsonl", "{device}");
+        }
+        for node in ["node0", "con0", "com", "com10", "lpta", "null"] {
+            assert_eq!(file_name(node, 3), format!("{node}.jsonl"));
+        }
+    }
 }

@@ -115,3 +115,16 @@ fn a_damaged_state_is_passed_over_for_the_one_before_it() {
     place.runs().delete("wiki").unwrap();
     assert_eq!(fs::read_dir(place.path("runs")).unwrap().count(), 0);
 }
+
+#[test]
+fn the_list_of_what_was_skipped_goes_with_the_run() {
+    let place = Place::new();
+    state(&place);
+    for list in ["wiki.kato-run.errors.jsonl", "other.kato-run.errors.jsonl"] {
+        fs::write(place.path("runs").join(list), "{}\n").unwrap();
+    }
+    place.runs().delete("wiki").unwrap();
+    let left = fs::read_dir(place.path("runs")).unwrap();
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["other.kato-run.errors.jsonl"]);
+}
