@@ -97,7 +97,7 @@ pub enum PoetryError {
         source: GradientError,
     },
     /// Training failed, or a checkpoint cannot be read or written.
-    #[error("the training failed")]
+    #[error(transparent)]
     Training {
         /// Why.
         #[from]
