@@ -170,7 +170,7 @@ fn a_model_that_is_told_columns_asks_for_them() -> Done {
     fs::write(at.join("other.tsv"), renamed(&at.join("c/metadata.tsv"))?)?;
     for (metadata, known) in [
         ("c/metadata.tsv", "; 0 of 24"),
-        ("other.tsv", "learned from, and count as missing: `huge`"),
+        ("other.tsv", "learned from, taken for missing: `huge`"),
     ] {
         let with = ask(&["--metadata", metadata])?;
         assert!(
