@@ -115,7 +115,8 @@ fn say_rebuilt(
 
 /// Returns whether standard output may be coloured.
 fn may_color() -> bool {
-    stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+    let refuses = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    stdout().is_terminal() && !refuses
 }
 
 /// Returns a text in the colour of a cosine: green from 0.8, yellow from 0.5, else red.
