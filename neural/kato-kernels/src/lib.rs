@@ -52,4 +52,6 @@ pub use recurrent::{
     EncoderInput, EncoderUpstream, LayerGradients, LayerWeights, Memory, PassKind, Projection,
     RecurrentDecoder, RecurrentEncoder, RecurrentStackOptions, State, StateGradients,
 };
-pub use transformer::{BlockGradients, BlockInput, BlockOptions, BlockWeights, TransformerStack};
+pub use transformer::{
+    BlockGradients, BlockInput, BlockOptions, BlockTensors, BlockWeights, TransformerStack,
+};

@@ -12,4 +12,4 @@ mod weights;
 
 pub use options::{BlockInput, BlockOptions};
 pub use stack::TransformerStack;
-pub use weights::{BlockGradients, BlockWeights};
+pub use weights::{BlockGradients, BlockTensors, BlockWeights};

@@ -123,7 +123,7 @@ pub enum MicrobesError {
         source: GradientError,
     },
     /// Training failed, or a checkpoint cannot be read or written.
-    #[error("the training failed")]
+    #[error(transparent)]
     Training {
         /// Why.
         #[from]

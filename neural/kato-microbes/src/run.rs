@@ -64,13 +64,8 @@ impl Run {
         work: Work,
         pretrained: Option<&Path>,
     ) -> Result<Self, MicrobesError> {
-        let (mut settings, mut work) = Self::begun_from(pretrained, settings, work)?;
-        let parts = check(&settings, &work, pretrained.is_some())?;
-        let train: Vec<usize> = parts.train.iter().map(|&at| work.samples[at]).collect();
-        let categories = &mut work.microbes.categories;
-        if !categories.is_empty() {
-            forget_unseen(&mut settings.model.categorical, categories, &train);
-        }
+        let (settings, work) = Self::begun_from(pretrained, settings, work)?;
+        let parts = work.parts(&settings.split)?;
         let folder = RunFolder::create(folder, PROGRAM)?;
         settings.write(&folder.file(RunFolder::SETTINGS))?;
         store::write(&work, &folder.file(RunFolder::PREPARED))?;
@@ -86,24 +81,32 @@ impl Run {
         })
     }
 
-    /// Returns settings and work as a run has them that begins as the best of a pre-trained one: with
-    /// that one's shape, and knowing what it has seen.
+    /// Returns settings and work as a run has them that [begins](Self::create) so: with the shape of a pre-trained one,
+    /// knowing what that one has seen, and without categories that no training sample has.
     ///
     /// # Errors
     ///
-    /// When the pre-trained run cannot be read, or predicts a column.
+    /// When settings are impossible, there are too few samples or all have one value, or the pre-trained run cannot be
+    /// read or predicts a column.
     pub fn begun_from(
         pretrained: Option<&Path>,
         settings: MicrobesSettings,
         work: Work,
     ) -> Result<(MicrobesSettings, Work), MicrobesError> {
-        Ok(match pretrained {
+        let (mut settings, mut work) = match pretrained {
             Some(path) => (
                 store::with_shape_of(settings, path)?,
                 store::with_seen_by(work, path)?,
             ),
             None => (settings, work),
-        })
+        };
+        let parts = check(&settings, &work, pretrained.is_some())?;
+        let train: Vec<usize> = parts.train.iter().map(|&at| work.samples[at]).collect();
+        let categories = &mut work.microbes.categories;
+        if !categories.is_empty() {
+            forget_unseen(&mut settings.model.categorical, categories, &train);
+        }
+        Ok((settings, work))
     }
 
     /// Opens a run to go on with it.

@@ -9,6 +9,8 @@ mod threads;
 use std::fmt::Debug;
 use std::time::Duration;
 
+use bytemuck::Pod;
+
 pub use tcp::{TcpGroup, TcpOptions};
 pub use threads::ThreadGroup;
 
@@ -92,36 +94,18 @@ impl CollectiveError {
 }
 
 /// Returns what each replica has handed over, as numbers.
-pub(crate) fn gather_f32(
+pub(crate) fn gather_numbers<T: Pod>(
     collective: &dyn Collective,
-    mine: &[f32],
-) -> Result<Vec<Vec<f32>>, CollectiveError> {
+    mine: &[T],
+) -> Result<Vec<Vec<T>>, CollectiveError> {
     let all = collective.gather(bytemuck::cast_slice(mine))?;
-    // Copied by number: bytes of another replica need not lie where numbers may.
-    let numbers = all.into_iter().map(|bytes| {
-        let (numbers, rest) = bytes.as_chunks();
-        debug_assert!(rest.is_empty(), "numbers are whole");
-        numbers
-            .iter()
-            .map(|&bytes| f32::from_ne_bytes(bytes))
-            .collect()
-    });
-    Ok(numbers.collect())
-}
-
-/// Returns what each replica has handed over, as numbers.
-pub(crate) fn gather_f64(
-    collective: &dyn Collective,
-    mine: &[f64],
-) -> Result<Vec<Vec<f64>>, CollectiveError> {
-    let all = collective.gather(bytemuck::cast_slice(mine))?;
-    let numbers = all.into_iter().map(|bytes| {
-        let (numbers, rest) = bytes.as_chunks();
-        debug_assert!(rest.is_empty(), "numbers are whole");
-        numbers
-            .iter()
-            .map(|&bytes| f64::from_ne_bytes(bytes))
-            .collect()
+    // Copied: bytes of another replica need not lie where numbers may.
+    let numbers = all.iter().map(|bytes| {
+        debug_assert!(
+            bytes.len().is_multiple_of(size_of::<T>()),
+            "numbers are whole"
+        );
+        bytemuck::pod_collect_to_vec(bytes)
     });
     Ok(numbers.collect())
 }
@@ -131,7 +115,7 @@ pub(crate) fn sum_f32(
     collective: &dyn Collective,
     values: &mut [f32],
 ) -> Result<(), CollectiveError> {
-    let all = gather_f32(collective, values)?;
+    let all = gather_numbers(collective, values)?;
     // From zero and in the order of ranks: the own share waits for its turn, as everywhere.
     values.fill(0.0);
     for other in all {

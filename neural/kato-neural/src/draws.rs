@@ -42,14 +42,8 @@ impl Draws {
     pub fn coins(&self, n: usize, probability: f64) -> Vec<bool> {
         // One row for all: a coin is for the whole batch, however it is cut.
         let mut generator = self.row(0);
-        (0..n).map(|_| unit(&mut generator) < probability).collect()
+        (0..n).map(|_| generator.unit() < probability).collect()
     }
-}
-
-/// Returns a number uniform in [0, 1) with 53 random bits.
-pub(crate) const fn unit(generator: &mut SplitMix64) -> f64 {
-    // The upper 53 bits fill a mantissa exactly.
-    (generator.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 /// Joins a key and a number such that neighbours have nothing in common.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use kato_advice::ErrorClass;
 
+use crate::checkpoint::CheckpointKind;
 use crate::collective::CollectiveError;
 
 /// An error of training or of a checkpoint.
@@ -82,13 +83,23 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
-    /// A checkpoint is not what was written.
-    #[error("{} is damaged: {reason}; take an older checkpoint", path.display())]
+    /// A file of a checkpoint, or of weights, is not what was written.
+    #[error("{} is damaged: {reason}; restore it from a copy", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
+    },
+    /// A series has checkpoints, and none of them can be taken.
+    #[error("no `{}-…` in {} is whole; {}", kind.series(), folder.display(), way_out(*kind))]
+    NoneWhole {
+        /// Where they are.
+        folder: PathBuf,
+        /// The series.
+        kind: CheckpointKind,
+        /// Why the newest one cannot be taken.
+        source: Box<Self>,
     },
     /// A checkpoint is of a later version of this crate.
     #[error("{} has schema version {found}, and this program reads {known}; update it", path.display())]
@@ -107,7 +118,7 @@ pub enum Error {
         reason: String,
     },
     /// There is no checkpoint to go on from.
-    #[error("no checkpoint in {}; begin a run there first", folder.display())]
+    #[error("no checkpoint in {}; train until one is saved there", folder.display())]
     NoCheckpoint {
         /// Where it was looked for.
         folder: PathBuf,
@@ -126,6 +137,7 @@ impl Error {
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::File { source, .. } => ErrorClass::of_io(source.kind()),
+            Self::NoneWhole { source, .. } => source.class(),
             Self::Version { .. } | Self::Mismatch { .. } => ErrorClass::Conflict,
             _ => ErrorClass::Other,
         }
@@ -141,6 +153,16 @@ impl Error {
             action,
             path,
             source,
+        }
+    }
+}
+
+/// Returns what can be done where no checkpoint of a series is whole.
+const fn way_out(kind: CheckpointKind) -> &'static str {
+    match kind {
+        CheckpointKind::Step => "restore one from a copy, or train the run again in another folder",
+        CheckpointKind::Best => {
+            "restore one from a copy, or remove them: then the newest `step-…` is taken for the best"
         }
     }
 }

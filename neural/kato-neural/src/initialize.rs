@@ -4,8 +4,6 @@ use burn::module::{Param, ParamId};
 use burn::tensor::{Device, Tensor, TensorData};
 use kato_random::SplitMix64;
 
-use crate::draws::unit;
-
 /// Makes initial weights from one stream of random numbers.
 ///
 /// The same seed and the same order of calls give the same bits, whatever the back end.
@@ -43,7 +41,7 @@ impl Initializer {
     /// Returns `n` numbers uniform in ± `bound`.
     pub fn uniform(&mut self, n: usize, bound: f64) -> Vec<f32> {
         (0..n)
-            .map(|_| ((2.0 * unit(&mut self.generator) - 1.0) * bound) as f32)
+            .map(|_| ((2.0 * self.generator.unit() - 1.0) * bound) as f32)
             .collect()
     }
 
@@ -92,8 +90,8 @@ impl Initializer {
     /// Box and Muller's transform, with functions that give the same bits everywhere.
     fn standard_normal(&mut self) -> f64 {
         // The logarithm of zero is avoided by the half-open interval's other end.
-        let radius = (-2.0 * libm::log(1.0 - unit(&mut self.generator))).sqrt();
-        radius * libm::cos(core::f64::consts::TAU * unit(&mut self.generator))
+        let radius = (-2.0 * libm::log(1.0 - self.generator.unit())).sqrt();
+        radius * libm::cos(core::f64::consts::TAU * self.generator.unit())
     }
 }
 

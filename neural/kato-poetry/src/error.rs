@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kato_advice::ErrorClass;
+use kato_advice::{ErrorClass, counted};
 use kato_embeddings::EmbeddingsError;
 use kato_gradient::GradientError;
 use kato_loader::LoadError;
@@ -44,7 +44,9 @@ pub enum PoetryError {
     },
     /// There are not enough poems to train and to judge.
     #[error(
-        "there are {n_poems} poems of {min_tokens} tokens or more, of which {n_train} are for training and {n_validation} for validation, and each needs one; give more text, or cut it finer with `text.unit`"
+        "there {} {} of {min_tokens} tokens or more, {n_train} for training and {n_validation} for validation, and each needs one; give more text, or cut it finer with `text.unit`",
+        if *n_poems == 1 { "is" } else { "are" },
+        counted(*n_poems, "poem")
     )]
     TooFewPoems {
         /// Poems that are long enough.
@@ -97,7 +99,7 @@ pub enum PoetryError {
         source: GradientError,
     },
     /// Training failed, or a checkpoint cannot be read or written.
-    #[error("the training failed")]
+    #[error(transparent)]
     Training {
         /// Why.
         #[from]

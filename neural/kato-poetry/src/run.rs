@@ -59,8 +59,7 @@ impl Run {
     /// be written. Where settings are impossible, the folder is not made.
     pub fn create(folder: &Path, settings: Settings, corpus: Corpus) -> Result<Self, PoetryError> {
         settings.check()?;
-        ChunkBatches::new(&corpus.train, &corpus.vectors, &settings.training)?
-            .check_uncut(&settings)?;
+        drop(ChunkBatches::new(&corpus, &settings)?);
         let folder = RunFolder::create(folder, PROGRAM)?;
         settings.write(&folder.file(RunFolder::SETTINGS))?;
         write_json(&folder.file(POEMS), &corpus.poems)?;
@@ -234,11 +233,7 @@ impl Run {
 
     /// Returns the batches of the run.
     fn batches(&self) -> Result<ChunkBatches<'_>, PoetryError> {
-        ChunkBatches::new(
-            &self.corpus.train,
-            &self.corpus.vectors,
-            &self.settings.training,
-        )
+        ChunkBatches::new(&self.corpus, &self.settings)
     }
 
     /// Returns how the trainer goes through the epochs.

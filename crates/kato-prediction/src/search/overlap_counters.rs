@@ -40,30 +40,12 @@ impl OverlapCounters {
 
     /// Adds common pairs; their places become touched.
     pub(crate) fn count_pairs(&mut self, lists: &[Postings<'_>]) {
-        for (places, count) in lists {
-            let count = capped(*count);
-            for &place in *places {
-                let pairs = &mut self.pairs[usize::from(place)];
-                if *pairs == 0 {
-                    self.touched.push(place);
-                }
-                *pairs = pairs.saturating_add(count);
-            }
-        }
+        count_lists(&mut self.pairs, lists, &mut self.touched);
     }
 
     /// Adds common symbols; their places become touched.
     pub(crate) fn count_symbols(&mut self, lists: &[Postings<'_>]) {
-        for (places, count) in lists {
-            let count = capped(*count);
-            for &place in *places {
-                let symbols = &mut self.symbols[usize::from(place)];
-                if *symbols == 0 {
-                    self.touched.push(place);
-                }
-                *symbols = symbols.saturating_add(count);
-            }
-        }
+        count_lists(&mut self.symbols, lists, &mut self.touched);
     }
 
     /// Adds common symbols to the places that have common pairs.
@@ -107,6 +89,21 @@ impl OverlapCounters {
             self.pairs[usize::from(place)] = 0;
         }
         self.touched.clear();
+    }
+}
+
+/// Adds to the counts of the places of lists; those that had none become touched.
+#[inline]
+fn count_lists(counts: &mut [u8], lists: &[Postings<'_>], touched: &mut Vec<u16>) {
+    for (places, count) in lists {
+        let count = capped(*count);
+        for &place in *places {
+            let counted = &mut counts[usize::from(place)];
+            if *counted == 0 {
+                touched.push(place);
+            }
+            *counted = counted.saturating_add(count);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use tempfile::{Builder, NamedTempFile};
+use kato_arrays::temporary;
 
 use super::CHECKED_BYTES;
 use super::header::{HEADER_BYTES, Header, Lengths, Origins};
@@ -30,7 +30,8 @@ pub(crate) fn save<E: Number>(path: &Path, table: &Table<E>, origins: &Origins) 
         _ => Path::new("."),
     };
     sweep(folder);
-    let mut file = temporary(folder)?;
+    // In the folder of its place, which renaming needs.
+    let mut file = temporary(0o666).prefix(PREFIX).tempfile_in(folder)?;
     // Held until the end, so that nobody takes it for left behind. Where files cannot be locked
     // nothing is removed either.
     drop(file.as_file().try_lock());
@@ -68,20 +69,6 @@ fn sweep(folder: &Path) {
             }
         }
     }
-}
-
-/// Creates a temporary file in the folder of its later place, which renaming needs.
-fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = Builder::new();
-    builder.prefix(PREFIX);
-    #[cfg(unix)]
-    let builder = {
-        use std::os::unix::fs::PermissionsExt as _;
-        // Temporary files are private by default. This one is readable by others once it is in its
-        // place, as far as the process's mask allows it for any file.
-        builder.permissions(std::fs::Permissions::from_mode(0o666))
-    };
-    builder.tempfile_in(folder)
 }
 
 /// Makes the new name as durable as the content.

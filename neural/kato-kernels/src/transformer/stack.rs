@@ -87,8 +87,8 @@ impl TransformerStack {
     /// [`Error::Length`] where a weight has another shape, or there is no block.
     pub fn pack(&mut self, blocks: &[BlockWeights<'_>], pass: PassKind) -> Result<(), Error> {
         check("blocks", "at least one", blocks.len(), blocks.len().max(1))?;
-        for block in blocks {
-            check_lengths(&self.options, block.tensors().map(<[f32]>::len))?;
+        for mut block in blocks.iter().copied() {
+            check_lengths(&self.options, block.tensors().map(|tensor| tensor.len()))?;
         }
         let n = blocks.len().max(self.packed.len());
         self.packed

@@ -8,68 +8,46 @@ use crate::recurrent::PassKind;
 /// Number of tensors of a block.
 pub(super) const N_TENSORS: usize = 12;
 
-/// Weights of a transformer block; a linear layer's are `[outputs, inputs]`, as in PyTorch.
+/// Tensors of a transformer block: [weights](BlockWeights), or [their gradients](BlockGradients). A linear layer's are
+/// `[outputs, inputs]`, as in PyTorch.
 #[derive(Clone, Copy, Debug)]
-pub struct BlockWeights<'a> {
+pub struct BlockTensors<T> {
     /// Gain of the norm before attention, `[width]`.
-    pub norm_1: &'a [f32],
+    pub norm_1: T,
     /// Its bias.
-    pub norm_1_bias: &'a [f32],
+    pub norm_1_bias: T,
     /// Queries, keys and values, one below the other, `[3 · width, width]`.
-    pub qkv: &'a [f32],
+    pub qkv: T,
     /// Their bias.
-    pub qkv_bias: &'a [f32],
+    pub qkv_bias: T,
     /// Projection of attention's outputs, `[width, width]`.
-    pub out: &'a [f32],
+    pub out: T,
     /// Its bias.
-    pub out_bias: &'a [f32],
+    pub out_bias: T,
     /// Gain of the norm before the feed-forward net, `[width]`.
-    pub norm_2: &'a [f32],
+    pub norm_2: T,
     /// Its bias.
-    pub norm_2_bias: &'a [f32],
+    pub norm_2_bias: T,
     /// First layer of that net, `[hidden, width]`.
-    pub up: &'a [f32],
+    pub up: T,
     /// Its bias.
-    pub up_bias: &'a [f32],
+    pub up_bias: T,
     /// Second layer, `[width, hidden]`.
-    pub down: &'a [f32],
+    pub down: T,
     /// Its bias.
-    pub down_bias: &'a [f32],
+    pub down_bias: T,
 }
+
+/// Weights of a transformer block.
+pub type BlockWeights<'a> = BlockTensors<&'a [f32]>;
 
 /// Where gradients of [`BlockWeights`] go; what was there is overwritten.
-#[derive(Debug)]
-pub struct BlockGradients<'a> {
-    /// Of the gain of the norm before attention.
-    pub norm_1: &'a mut [f32],
-    /// Of its bias.
-    pub norm_1_bias: &'a mut [f32],
-    /// Of queries, keys and values.
-    pub qkv: &'a mut [f32],
-    /// Of their bias.
-    pub qkv_bias: &'a mut [f32],
-    /// Of the projection of attention's outputs.
-    pub out: &'a mut [f32],
-    /// Of its bias.
-    pub out_bias: &'a mut [f32],
-    /// Of the gain of the norm before the feed-forward net.
-    pub norm_2: &'a mut [f32],
-    /// Of its bias.
-    pub norm_2_bias: &'a mut [f32],
-    /// Of that net's first layer.
-    pub up: &'a mut [f32],
-    /// Of its bias.
-    pub up_bias: &'a mut [f32],
-    /// Of the second layer.
-    pub down: &'a mut [f32],
-    /// Of its bias.
-    pub down_bias: &'a mut [f32],
-}
+pub type BlockGradients<'a> = BlockTensors<&'a mut [f32]>;
 
-impl<'a> BlockWeights<'a> {
+impl<T> BlockTensors<T> {
     /// Names tensors that stand in the order of the fields.
     #[must_use]
-    pub const fn from_tensors(tensors: [&'a [f32]; N_TENSORS]) -> Self {
+    pub fn from_tensors(tensors: [T; N_TENSORS]) -> Self {
         let [
             norm_1,
             norm_1_bias,
@@ -101,73 +79,20 @@ impl<'a> BlockWeights<'a> {
     }
 
     /// Returns the tensors in the order of their fields.
-    pub(super) const fn tensors(&self) -> [&[f32]; N_TENSORS] {
+    pub(super) const fn tensors(&mut self) -> [&mut T; N_TENSORS] {
         [
-            self.norm_1,
-            self.norm_1_bias,
-            self.qkv,
-            self.qkv_bias,
-            self.out,
-            self.out_bias,
-            self.norm_2,
-            self.norm_2_bias,
-            self.up,
-            self.up_bias,
-            self.down,
-            self.down_bias,
-        ]
-    }
-}
-
-impl<'a> BlockGradients<'a> {
-    /// Names room for gradients that stands in the order of the fields.
-    #[must_use]
-    pub const fn from_tensors(tensors: [&'a mut [f32]; N_TENSORS]) -> Self {
-        let [
-            norm_1,
-            norm_1_bias,
-            qkv,
-            qkv_bias,
-            out,
-            out_bias,
-            norm_2,
-            norm_2_bias,
-            up,
-            up_bias,
-            down,
-            down_bias,
-        ] = tensors;
-        Self {
-            norm_1,
-            norm_1_bias,
-            qkv,
-            qkv_bias,
-            out,
-            out_bias,
-            norm_2,
-            norm_2_bias,
-            up,
-            up_bias,
-            down,
-            down_bias,
-        }
-    }
-
-    /// Returns the tensors in the order of their fields.
-    pub(super) const fn tensors(&mut self) -> [&mut [f32]; N_TENSORS] {
-        [
-            self.norm_1,
-            self.norm_1_bias,
-            self.qkv,
-            self.qkv_bias,
-            self.out,
-            self.out_bias,
-            self.norm_2,
-            self.norm_2_bias,
-            self.up,
-            self.up_bias,
-            self.down,
-            self.down_bias,
+            &mut self.norm_1,
+            &mut self.norm_1_bias,
+            &mut self.qkv,
+            &mut self.qkv_bias,
+            &mut self.out,
+            &mut self.out_bias,
+            &mut self.norm_2,
+            &mut self.norm_2_bias,
+            &mut self.up,
+            &mut self.up_bias,
+            &mut self.down,
+            &mut self.down_bias,
         ]
     }
 }

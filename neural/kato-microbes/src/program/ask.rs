@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use kato_advice::counted;
 use kato_microbes::explain::{Branches, SampleExplanation, branches, explain as explained};
 use kato_microbes::metadata::SampleMetadata;
 use kato_microbes::{Answer, Microbes, MicrobesError, TrainedMicrobes};
@@ -65,8 +66,8 @@ pub(crate) fn predict(arguments: &PredictArguments) -> Result<(), CommandFailure
     }
     match &arguments.out {
         Some(path) => say(format_args!(
-            "{} predictions in {}",
-            answers.len(),
+            "{} in {}",
+            counted(answers.len(), "prediction"),
             path.display()
         )),
         None => say(text.trim_end()),
@@ -148,14 +149,15 @@ pub(crate) fn explain(arguments: &ExplainArguments) -> Result<(), CommandFailure
     let Some(below) = below else { return Ok(()) };
     if below.n_unplaced > 0 {
         tell(format_args!(
-            "{} of the sample's features are no tips of the tree, and below none of its branches",
-            below.n_unplaced
+            "{} of the sample no tip of the tree, so below none of its branches",
+            counted(below.n_unplaced, "feature")
         ));
     }
     say("without all sequences below a branch it changes by")?;
     for branch in &below.branches {
-        let (n, first) = (branch.features.len(), &branch.features[0]);
-        let name = format!("{}{n} sequences, such as {first}", labelled(&branch.label));
+        let n = counted(branch.features.len(), "sequence");
+        let (label, first) = (labelled(&branch.label), &branch.features[0]);
+        let name = format!("{label}{n}, such as {first}");
         say_part((branch.change, branch.attention, branch.share), &name)?;
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! `check`: what there is, and what does not fit.
 
-use kato_advice::ErrorClass;
+use kato_advice::{ErrorClass, counted};
 use kato_microbes::metadata::{MetadataColumn, SampleMetadata};
 use kato_microbes::{CommunityReport, Microbes, MicrobesError, depths, rarefied};
 use kato_neural::program::{CommandFailure, HasClass, say, say_json, tell};
@@ -112,7 +112,10 @@ fn say_found(found: &Found) -> Result<(), CommandFailure> {
         ..
     } = found;
     say(format_args!(
-        "table: {samples} samples, {features} features, {counts} counts other than 0"
+        "table: {}, {}, {} other than 0",
+        counted(*samples, "sample"),
+        counted(*features, "feature"),
+        counted(*counts, "count")
     ))?;
     say(format_args!(
         "counts: {shallowest} in the shallowest sample, {middle} in the middle one, {deepest} in the deepest"
@@ -126,19 +129,21 @@ fn say_found(found: &Found) -> Result<(), CommandFailure> {
             ..
         } = report;
         say(format_args!(
-            "at depth {depth}: {n_samples} samples, {n_features} features"
+            "at depth {depth}: {}, {}",
+            counted(*n_samples, "sample"),
+            counted(*n_features, "feature")
         ))?;
-        if let Some(line) = names("samples are too shallow", &report.too_shallow) {
+        if let Some(line) = names("sample", "too shallow", &report.too_shallow) {
             say(line)?;
         }
         if tokens.n_sequences > 0 {
             say(format_args!(
-                "sequences: {} to {} nucleotides; {} are cut, {} have ambiguous letters ({} letters)",
+                "sequences: {} to {}; {} cut, {} with ambiguous letters ({})",
                 tokens.shortest,
-                tokens.longest,
+                counted(tokens.longest, "nucleotide"),
                 tokens.n_cut,
                 tokens.n_ambiguous,
-                tokens.n_ambiguous_letters
+                counted(tokens.n_ambiguous_letters, "letter")
             ))?;
         }
     }
@@ -155,23 +160,17 @@ fn say_found(found: &Found) -> Result<(), CommandFailure> {
         };
         let n_missing = column.values.len() - n;
         say(format_args!(
-            "column `{}`: {kind} ({source}), {n} values, {n_missing} missing",
-            column.name
+            "column `{}`: {kind} ({source}), {}, {n_missing} missing",
+            column.name,
+            counted(n, "value")
         ))?;
     }
-    for (what, missing) in [
-        (
-            "samples have no row in the metadata",
-            &found.samples_without_row,
-        ),
-        (
-            "rows of the metadata have no sample",
-            &found.rows_without_sample,
-        ),
+    let (rowless, surplus) = (&found.samples_without_row, &found.rows_without_sample);
+    for line in [
+        names("sample", "without a row in the metadata", rowless),
+        names("row", "of the metadata without a sample", surplus),
     ] {
-        if let Some(line) = names(what, missing) {
-            say(line)?;
-        }
+        line.map_or(Ok(()), say)?;
     }
     Ok(())
 }

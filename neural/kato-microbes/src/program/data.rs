@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use kato_advice::counted;
 use kato_microbes::cache::{Cache, Saved};
 use kato_microbes::metadata::{
     Categorical, Categories, PredictionTarget, SampleMetadata, TargetKind, TargetValues,
@@ -92,13 +93,15 @@ fn hit(what: &str, computed_s: f64, read_s: f64) -> String {
 pub(crate) fn tell_report(report: &CommunityReport) {
     let drawn = match report.depth {
         0 => "with all their counts".to_owned(),
-        depth => format!("of {depth} counts each"),
+        depth => format!("of {} each", counted(depth, "count")),
     };
     tell(format_args!(
-        "{} of {} samples, {drawn}; {} features",
-        report.n_samples, report.n_read, report.n_features
+        "{} of {}, {drawn}; {}",
+        report.n_samples,
+        counted(report.n_read, "sample"),
+        counted(report.n_features, "feature")
     ));
-    if let Some(line) = names("samples are too shallow and left out", &report.too_shallow) {
+    if let Some(line) = names("sample", "too shallow and left out", &report.too_shallow) {
         tell(line);
     }
 }
@@ -128,13 +131,14 @@ pub(crate) fn categories(
     let found = metadata.categories(columns, sample_ids)?;
     let columns = found.columns.iter().zip(&found.n_unknown);
     for ((column, &n), unknown) in columns.zip(&found.unknown) {
-        let (name, n_values) = (&column.name, column.values.len());
+        let name = &column.name;
         tell(format_args!(
-            "told beside the sequences: `{name}`, {n_values} values; {n} of {} samples have none that is known",
-            sample_ids.len()
+            "told beside the sequences: `{name}`, {}; {n} of {} without one that is known",
+            counted(column.values.len(), "value"),
+            counted(sample_ids.len(), "sample")
         ));
         let unknown: Vec<String> = unknown.iter().cloned().collect();
-        if let Some(line) = names(&unlearned(name), &unknown) {
+        if let Some(line) = names("value", &unlearned(name), &unknown) {
             tell(line);
         }
     }
@@ -143,7 +147,7 @@ pub(crate) fn categories(
 
 /// Says of values of a column that the model does not know them.
 pub(crate) fn unlearned(column: &str) -> String {
-    format!("values of `{column}` are none that the model has learned from, and count as missing")
+    format!("of `{column}` that the model has not learned from, taken for missing")
 }
 
 fn tell_target(target: &PredictionTarget, path: &Path) {
@@ -157,14 +161,14 @@ fn tell_target(target: &PredictionTarget, path: &Path) {
         }
         _ => "numbers; `--classes` takes them for classes".to_owned(),
     };
-    let (column, n) = (&target.column, target.n_samples());
-    tell(format_args!("`{column}`: {n} samples have a value; {what}"));
-    let row = format!("samples have no row in `{}`", path.display());
+    let (column, n) = (&target.column, counted(target.n_samples(), "sample"));
+    tell(format_args!("`{column}`: {n} with a value; {what}"));
+    let row = format!("without a row in `{}`", path.display());
     for (what, missing) in [
         (row.as_str(), &target.without_row),
-        ("samples have no value", &target.without_value),
+        ("without a value", &target.without_value),
     ] {
-        if let Some(line) = names(what, missing) {
+        if let Some(line) = names("sample", what, missing) {
             tell(line);
         }
     }

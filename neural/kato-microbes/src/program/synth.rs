@@ -1,5 +1,6 @@
 //! `synth`: a community that is made.
 
+use kato_advice::counted;
 use kato_microbes::synth::SynthOptions;
 use kato_neural::program::{CommandFailure, say, say_json};
 
@@ -28,7 +29,9 @@ pub(crate) fn synth(arguments: &SynthArguments) -> Result<(), CommandFailure> {
         }));
     }
     say(format_args!(
-        "{n_samples} samples of {n_features} sequences in {}; `deep` moves {n_clade} of them, `single` {n_single}",
+        "{} of {} in {}; `deep` moves {n_clade} of them, `single` {n_single}",
+        counted(n_samples, "sample"),
+        counted(n_features, "sequence"),
         arguments.out.display()
     ))?;
     let folder = arguments.out.display();

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use kato_advice::counted;
 use kato_microbes::cache::Key;
 use kato_microbes::distances::align;
 use kato_microbes::metadata::{Categorical, SampleMetadata, TargetValues};
@@ -38,16 +39,10 @@ pub(crate) fn pretrain(
     };
     let aligned = align(&matrix, microbes.table.sample_ids());
     for (what, missing) in [
-        (
-            "samples have no distances and are left out",
-            &aligned.absent,
-        ),
-        (
-            "samples of the distances are not in the table",
-            &aligned.surplus,
-        ),
+        ("without distances and left out", &aligned.absent),
+        ("of the distances, not in the table", &aligned.surplus),
     ] {
-        if let Some(line) = names(what, missing) {
+        if let Some(line) = names("sample", what, missing) {
             tell(line);
         }
     }
@@ -221,7 +216,7 @@ fn begin(
     for (before, kept) in columns.iter().zip(&run.settings().model.categorical) {
         let gone = before.values.iter();
         let gone = gone.filter(|value| !kept.values.contains(value)).cloned();
-        if let Some(line) = names(&unlearned(&before.name), &gone.collect::<Vec<_>>()) {
+        if let Some(line) = names("value", &unlearned(&before.name), &gone.collect::<Vec<_>>()) {
             tell(line);
         }
     }
@@ -235,23 +230,24 @@ fn begin(
     ));
     if let Truth::Target {
         values: TargetValues::Classes { names: classes, of },
-        ..
+        column,
     } = &run.work().truth
     {
         let is_learned = |class: usize| parts.train.iter().any(|&at| of[at] == class);
         let unlearned = classes.iter().enumerate();
         let unlearned = unlearned.filter(|(class, _)| !is_learned(*class));
         let unlearned: Vec<String> = unlearned.map(|(_, name)| name.clone()).collect();
-        let what =
-            "classes have no sample that is learned from, so that their probabilities mean nothing";
-        if let Some(line) = names(what, &unlearned) {
+        let what = format!(
+            "of `{column}` without a sample that is learned from, so without a probability that means anything"
+        );
+        if let Some(line) = names("value", &what, &unlearned) {
             tell(line);
         }
     }
     if !run.work().seen.is_empty() {
         tell(format_args!(
-            "{} of them were learned from or chosen by while pre-training: none of these is held back for calibration or test",
-            run.work().seen.len()
+            "{} learned from or chosen by while pre-training: none of these is held back for calibration or test",
+            counted(run.work().seen.len(), "sample")
         ));
     }
     go(run, signals, is_json)
@@ -320,14 +316,15 @@ fn say_figures(outcome: &MicrobesOutcome) -> Result<(), CommandFailure> {
         say_scores(&outcome.test)?;
     }
     if let Some(conformal) = &outcome.conformal {
-        let (level, n) = ((1.0 - conformal.miss) * 100.0, conformal.n_calibration);
+        let level = (1.0 - conformal.miss) * 100.0;
         say(format_args!(
-            "intervals of {level:.0} %: width ± {:.4} from {n} calibration samples",
-            conformal.width
+            "intervals of {level:.0} %: width ± {:.4} from {}",
+            conformal.width,
+            counted(conformal.n_calibration, "calibration sample")
         ))?;
         if let Some(coverage) = conformal.coverage {
-            let (percent, n) = (coverage * 100.0, conformal.n_test);
-            say(format_args!("they hold {percent:.0} % of {n} test samples"))?;
+            let (percent, n) = (coverage * 100.0, counted(conformal.n_test, "test sample"));
+            say(format_args!("they hold {percent:.0} % of {n}"))?;
         }
     }
     Ok(())

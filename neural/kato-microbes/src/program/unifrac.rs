@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use kato_advice::counted;
 use kato_microbes::MicrobesError;
 use kato_microbes::cache::Key;
 use kato_neural::program::{CommandFailure, say, say_json, tell};
@@ -53,7 +54,8 @@ pub(crate) fn unifrac(arguments: &UnifracArguments) -> Result<(), CommandFailure
         return say_json(&serde_json::json!({ "file": arguments.out, "samples": n, "mean": mean }));
     }
     say(format_args!(
-        "distances of {n} samples in {}; their mean is {mean:.4}",
+        "distances of {} in {}; their mean is {mean:.4}",
+        counted(n, "sample"),
         arguments.out.display()
     ))
 }
@@ -107,10 +109,7 @@ fn community(arguments: &UnifracArguments) -> Result<Community, MicrobesError> {
     if let Some(depth) = arguments.depth.filter(|&depth| depth > 0) {
         let rarefied = rarefy(&table, depth, arguments.seed)?;
         table = rarefied.table;
-        if let Some(line) = names(
-            "samples are too shallow and left out",
-            &rarefied.too_shallow,
-        ) {
+        if let Some(line) = names("sample", "too shallow and left out", &rarefied.too_shallow) {
             tell(line);
         }
     }
@@ -133,8 +132,8 @@ fn faith_pd(arguments: &UnifracArguments) -> Result<(), CommandFailure> {
         return say_json(&serde_json::json!({ "file": arguments.out, "samples": lengths.len() }));
     }
     say(format_args!(
-        "Faith's PD of {} samples in {}",
-        lengths.len(),
+        "Faith's PD of {} in {}",
+        counted(lengths.len(), "sample"),
         arguments.out.display()
     ))
 }

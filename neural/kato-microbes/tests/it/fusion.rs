@@ -93,8 +93,12 @@ fn a_value_that_no_training_sample_has_says_nothing() -> Done {
     let mut settings = settings;
     settings.model.categorical = columns;
     settings.training.epochs = 2;
+    let (foretold, of_all) = Run::begun_from(None, settings.clone(), work.clone())?;
     let mut run = Run::create(&folder.path().join("run"), settings, work, None)?;
     assert_eq!(run.settings().model.categorical[0].values, ["gut", "skin"]);
+    // A dry run measures the very model that is trained.
+    assert_eq!(&foretold, run.settings());
+    assert_eq!(of_all.microbes.categories, run.work().microbes.categories);
     assert_eq!(run.work().microbes.categories[sample], 0);
     train(&mut run, u64::MAX)?;
     let trained = TrainedMicrobes::load(&folder.path().join("run"))?;
@@ -170,7 +174,7 @@ fn a_model_that_is_told_columns_asks_for_them() -> Done {
     fs::write(at.join("other.tsv"), renamed(&at.join("c/metadata.tsv"))?)?;
     for (metadata, known) in [
         ("c/metadata.tsv", "; 0 of 24"),
-        ("other.tsv", "learned from, and count as missing: `huge`"),
+        ("other.tsv", "learned from, taken for missing: `huge`"),
     ] {
         let with = ask(&["--metadata", metadata])?;
         assert!(

@@ -22,10 +22,7 @@ pub struct CheckpointPath {
 impl CheckpointPath {
     /// Names the checkpoint in `folder`.
     pub(crate) fn new(folder: &Path, kind: CheckpointKind, step: u64, attempt: u64) -> Self {
-        let series = match kind {
-            CheckpointKind::Step => "step",
-            CheckpointKind::Best => "best",
-        };
+        let series = kind.series();
         // Padded, so that a listing by name is one by step.
         let path = folder.join(format!("{series}-{step:012}-{attempt}"));
         Self {
@@ -39,11 +36,10 @@ impl CheckpointPath {
     fn from_path(path: PathBuf) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
         let mut parts = name.split('-');
-        let kind = match parts.next()? {
-            "step" => CheckpointKind::Step,
-            "best" => CheckpointKind::Best,
-            _ => return None,
-        };
+        let series = parts.next()?;
+        let kind = [CheckpointKind::Step, CheckpointKind::Best]
+            .into_iter()
+            .find(|kind| kind.series() == series)?;
         let (step, attempt) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
         // Anything else in the folder is the user's, and left alone.
         parts.next().is_none().then_some(Self {
@@ -92,7 +88,7 @@ pub struct Latest {
 ///
 /// # Errors
 ///
-/// [`Error::NoCheckpoint`] where there is none; the newest one's error where none is whole; [`Error::Version`] of one
+/// [`Error::NoCheckpoint`] where there is none; [`Error::NoneWhole`] where none is whole; [`Error::Version`] of one
 /// that a newer program wrote, as older ones are no substitute for it.
 pub fn latest(folder: &Path, kind: CheckpointKind) -> Result<Latest, Error> {
     let mut passed_over = Vec::new();
@@ -114,11 +110,15 @@ pub fn latest(folder: &Path, kind: CheckpointKind) -> Result<Latest, Error> {
             Err(error) => passed_over.push(error),
         }
     }
-    let missing = Error::NoCheckpoint {
-        folder: folder.to_owned(),
-    };
-    // The newest one's damage says more than that there is none.
-    Err(passed_over.into_iter().next().unwrap_or(missing))
+    let folder = folder.to_owned();
+    Err(match passed_over.into_iter().next() {
+        Some(newest) => Error::NoneWhole {
+            folder,
+            kind,
+            source: Box::new(newest),
+        },
+        None => Error::NoCheckpoint { folder },
+    })
 }
 
 /// Reads the best checkpoint, or the newest step where none was judged yet.

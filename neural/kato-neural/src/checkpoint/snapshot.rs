@@ -19,6 +19,16 @@ pub enum CheckpointKind {
     Best,
 }
 
+impl CheckpointKind {
+    /// Returns what the names of its checkpoints begin with.
+    pub(crate) const fn series(self) -> &'static str {
+        match self {
+            Self::Step => "step",
+            Self::Best => "best",
+        }
+    }
+}
+
 /// Weights, optimiser state and positions of a run.
 ///
 /// Taking one copies no tensor: buffers are shared, and the next update of the weights writes into

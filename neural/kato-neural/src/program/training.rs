@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use kato_advice::counted;
 use kato_report::Page;
 use serde::Serialize;
 
@@ -61,11 +62,9 @@ impl EndedTraining<'_> {
         if is_json {
             say_json(outcome)?;
         } else {
-            let (n_epochs, n_steps) = (self.n_epochs, self.n_steps);
-            say(format_args!(
-                "{}: {n_epochs} epochs, {n_steps} steps",
-                self.ending
-            ))?;
+            let n_epochs = counted(self.n_epochs, "epoch");
+            let n_steps = counted(self.n_steps, "step");
+            say(format_args!("{}: {n_epochs}, {n_steps}", self.ending))?;
             say_figures()?;
             say(format_args!("the page is {}", path.display()))?;
         }
@@ -77,9 +76,9 @@ impl EndedTraining<'_> {
         if self.ending != RunEnding::Interrupted {
             return Ended::Done;
         }
-        let (program, n_steps) = (self.program, self.n_steps);
+        let (program, n_steps) = (self.program, counted(self.n_steps, "step"));
         tell(format_args!(
-            "stopped after {n_steps} steps; go on with `{program} resume {}`",
+            "stopped after {n_steps}; go on with `{program} resume {}`",
             self.folder.display()
         ));
         Ended::Interrupted

@@ -165,6 +165,25 @@ fn damage_is_found_and_the_checkpoint_before_is_taken() {
 }
 
 #[test]
+fn a_series_of_which_nothing_is_whole_is_named_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let snapshot = trained(1).snapshot();
+    for (snapshot, way_out) in [
+        (snapshot.clone(), "train the run again"),
+        (snapshot.as_best(), "remove them"),
+    ] {
+        let place = write_checkpoint(folder.path(), &snapshot).unwrap();
+        damage(&place.path.join("weights.safetensors"), 3);
+        let error = latest(folder.path(), place.kind).unwrap_err();
+        assert!(error.to_string().contains(way_out), "{error}");
+        // The cause is a file that is away, which is what a caller can do something about.
+        assert!(
+            matches!(&error, Error::NoneWhole { source, .. } if source.class() == error.class())
+        );
+    }
+}
+
+#[test]
 fn a_later_version_is_refused_and_not_passed_over() {
     let folder = tempfile::tempdir().unwrap();
     let place = write_checkpoint(folder.path(), &trained(1).snapshot()).unwrap();

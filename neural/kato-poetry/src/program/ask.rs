@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, stdout};
 use std::path::Path;
 
+use kato_advice::counted;
 use kato_neural::program::{CommandFailure, Ended, say, say_json};
 use kato_neural::run::write_json;
 use kato_poetry::tokens::{Special, Token, join};
@@ -114,7 +115,8 @@ fn say_rebuilt(
 
 /// Returns whether standard output may be coloured.
 fn may_color() -> bool {
-    stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+    let refuses = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    stdout().is_terminal() && !refuses
 }
 
 /// Returns a text in the colour of a cosine: green from 0.8, yellow from 0.5, else red.
@@ -175,8 +177,9 @@ pub(crate) fn encode(arguments: &EncodeArguments) -> Result<Ended, CommandFailur
         say_json(&serde_json::json!({ "file": file, "poems": n_poems, "units": n_units }))?;
     } else {
         let (file, beside) = (file.display(), beside.display());
+        let (vectors, numbers) = (counted(n_poems, "vector"), counted(n_units, "number"));
         say(format_args!(
-            "{n_poems} vectors of {n_units} numbers in {file}, names in {beside}"
+            "{vectors} of {numbers} in {file}, names in {beside}"
         ))?;
     }
     Ok(Ended::Done)

@@ -1,5 +1,6 @@
 //! `bench`: how fast this machine trains, and reads word vectors.
 
+use kato_advice::counted;
 use kato_neural::program::{CommandFailure, Ended, say, say_json, wrong_setting};
 use kato_neural::run::RunSettings;
 use kato_poetry::bench::{
@@ -137,7 +138,9 @@ fn glove(arguments: &BenchGloveArguments) -> Result<Ended, CommandFailure> {
             None => "-".to_owned(),
         };
         say(format_args!(
-            "{n_words} words of {dims}  {n_threads} threads  {mb_per_s:.0} MB/s  {of_processor} a processor second"
+            "{} of {dims}  {}  {mb_per_s:.0} MB/s  {of_processor} a processor second",
+            counted(*n_words, "word"),
+            counted(*n_threads, "thread")
         ))?;
     }
     say(format_args!("cache opened in {cache_opening_ms:.2} ms"))?;

@@ -109,19 +109,19 @@ fn epoch_line(record: &EpochRecord) -> String {
 fn tell_corpus(corpus: &Corpus) {
     let report = &corpus.report;
     tell(format_args!(
-        "{} poems, {} too short; {} tokens, {} words; chunks: {} train, {} validation, {} test",
-        report.n_poems,
+        "{}, {} too short; {}, {}; chunks: {} train, {} validation, {} test",
+        counted(report.n_poems, "poem"),
         report.n_too_short,
-        report.n_tokens,
-        report.n_words,
+        counted(report.n_tokens, "token"),
+        counted(report.n_words, "word"),
         corpus.train.len(),
         corpus.validation.len(),
         corpus.test.len()
     ));
     tell(format_args!(
-        "vectors: {}; {} words without one; {:.1} % of held-out tokens unknown",
+        "vectors: {}; {} without one; {:.1} % of held-out tokens unknown",
         report.vectors.origin,
-        report.vectors.n_missing,
+        counted(report.vectors.n_missing, "word"),
         report.unseen_share * 100.0
     ));
     if let Some(first) = &report.vectors.first_bad_line {
@@ -157,10 +157,10 @@ fn say_figures(outcome: &PoetryOutcome) -> Result<(), CommandFailure> {
     }
     if let Some(test) = &outcome.test {
         say(format_args!(
-            "test: cosine {:.4}, {:.1} % of {} words right",
+            "test: cosine {:.4}, {:.1} % of {} right",
             test.cosine,
             test.token_accuracy.unwrap_or(0.0) * 100.0,
-            test.n_tokens
+            counted(test.n_tokens, "word")
         ))?;
     }
     Ok(())

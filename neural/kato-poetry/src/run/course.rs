@@ -45,7 +45,7 @@ impl Run {
         let (dims, n_words) = (corpus.vectors.dims(), corpus.vectors.len());
         let model = fresh_model(&settings, dims, n_words, &Device::flex());
         write_weights(&model, &folder.join("weights.safetensors"))?;
-        let batches = ChunkBatches::new(&corpus.train, &corpus.vectors, &settings.training)?;
+        let batches = ChunkBatches::new(&corpus, &settings)?;
         let mut course = Course::default();
         for epoch in 0..settings.training.epochs {
             course.add_epoch(&settings, &batches, epoch);

@@ -44,8 +44,7 @@ pub fn measure(settings: &Settings, corpus: &Corpus) -> Result<PoetryCost, Poetr
     let (task, model, options) = trained(settings, vectors.dims(), vectors.len(), &device);
     let mut trainer = Trainer::new(task, model, options)?;
     let training = &settings.training;
-    let batches = ChunkBatches::new(&corpus.train, &corpus.vectors, training)?;
-    batches.check_uncut(settings)?;
+    let batches = ChunkBatches::new(corpus, settings)?;
     let n_batches = batches.n_batches();
     let plan = batches.plan(0);
     let rate = training.at(0.0).rate;

@@ -26,7 +26,7 @@ pub fn find_rate(
     let device = Device::flex().autodiff();
     let (task, model, options) = trained(settings, vectors.dims(), vectors.len(), &device);
     let mut trainer = Trainer::new(task, model, options)?;
-    let batches = ChunkBatches::new(&corpus.train, vectors, &settings.training)?;
+    let batches = ChunkBatches::new(corpus, settings)?;
     let n_batches = batches.n_batches();
     let mut place = 0;
     let step = |rate: f64| -> Result<f64, kato_neural::Error> {

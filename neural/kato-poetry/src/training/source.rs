@@ -10,6 +10,7 @@ use kato_neural::train::BatchSource;
 use super::task::TrainingBatch;
 use crate::batch::Batch;
 use crate::chunks::Chunk;
+use crate::corpus::Corpus;
 use crate::error::PoetryError;
 use crate::settings::{Batching, PoetryTrainingOptions, Settings};
 use crate::vectors::WordVectors;
@@ -23,13 +24,14 @@ pub(crate) struct ChunkBatches<'a> {
 }
 
 impl<'a> ChunkBatches<'a> {
-    /// Puts chunks into batches as the options say.
-    pub(crate) fn new(
-        chunks: &'a [Chunk],
-        words: &'a WordVectors,
-        options: &'a PoetryTrainingOptions,
-    ) -> Result<Self, PoetryError> {
-        let settings: SamplerSettings = match options.batching {
+    /// Puts the training chunks into batches as the settings say.
+    ///
+    /// # Errors
+    ///
+    /// When the settings are impossible, also because a batch would be cut where a step has to be whole.
+    pub(crate) fn new(corpus: &'a Corpus, settings: &'a Settings) -> Result<Self, PoetryError> {
+        let (chunks, options) = (&corpus.train, &settings.training);
+        let kind: SamplerSettings = match options.batching {
             Batching::Shuffled => Shuffled::new(options.batch).into(),
             Batching::Bucketed => Bucketed::new(options.batch).into(),
             Batching::TokenBudget => {
@@ -38,13 +40,15 @@ impl<'a> ChunkBatches<'a> {
         };
         // A chunk has at most a window of 10,000 tokens.
         let lengths = chunks.iter().map(|chunk| chunk.ids.len() as u32).collect();
-        let sampler = Sampler::new(settings, lengths, options.seed)?;
-        Ok(Self {
+        let sampler = Sampler::new(kind, lengths, options.seed)?;
+        let batches = Self {
             chunks,
-            words,
+            words: &corpus.vectors,
             options,
             sampler,
-        })
+        };
+        batches.check_uncut(settings)?;
+        Ok(batches)
     }
 
     /// Returns the number of optimiser steps of every epoch.
@@ -53,7 +57,7 @@ impl<'a> ChunkBatches<'a> {
     }
 
     /// Refuses settings by which a batch of the first epoch is cut, where a step has to be whole.
-    pub(crate) fn check_uncut(&self, settings: &Settings) -> Result<(), PoetryError> {
+    fn check_uncut(&self, settings: &Settings) -> Result<(), PoetryError> {
         let most = self.options.max_tokens_at_once;
         let Some(most) = most.filter(|_| settings.needs_whole_steps()) else {
             return Ok(());

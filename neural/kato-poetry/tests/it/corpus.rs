@@ -137,9 +137,12 @@ fn too_few_poems_are_an_error_that_counts_them() {
     let error = Corpus::prepare(poems(), &CorpusOptions::default())
         .unwrap_err()
         .to_string();
-    assert!(error.contains("1 poems of 5 tokens or more"), "{error}");
     assert!(
-        error.contains("1 are for training and 0 for validation"),
+        error.contains("there is 1 poem of 5 tokens or more"),
+        "{error}"
+    );
+    assert!(
+        error.contains("1 for training and 0 for validation"),
         "{error}"
     );
     let error = Corpus::prepare(Vec::new(), &CorpusOptions::default())

@@ -376,7 +376,7 @@ fn a_step_that_batch_norm_would_see_in_parts_is_refused_before_anything_is_made(
     let folder = tempfile::tempdir()?;
     let at = folder.path().join("run");
     for parted in ["training.accumulate=2", "training.max_tokens_at_once=60"] {
-        for more in [&[][..], &["--dry-run"]] {
+        for more in [&[][..], &["--dry-run"], &["--find-rate"]] {
             let refused = train(&at).args(["--set", parted]).args(more).output()?;
             let said = String::from_utf8_lossy(&refused.stderr);
             assert_eq!(refused.status.code(), Some(2), "{parted}: {said}");

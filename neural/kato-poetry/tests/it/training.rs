@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use kato_neural::checkpoint::{CheckpointKind, checkpoints};
 use kato_neural::run::RunSettings;
 use kato_poetry::run::{RunEnding, measure};
 use kato_poetry::{Corpus, Run, Trained};
@@ -201,8 +202,34 @@ fn folders_that_do_not_fit_are_named_with_what_to_do() -> Done {
     assert!(text(&error).contains("`kato-poetry resume`"), "{error}");
     // Nothing is trained yet.
     let error = Trained::load(&at).unwrap_err();
+    assert!(text(&error).contains("no checkpoint"), "{error}");
+    Ok(())
+}
+
+#[test]
+fn a_best_model_that_is_damaged_is_named_with_the_way_out() -> Done {
+    let folder = tempfile::tempdir()?;
+    let at = folder.path().join("run");
+    train(&mut begin(&at, &one_epoch()?)?, u64::MAX)?;
+    let best: Vec<_> = checkpoints(&at.join("checkpoints"))?
+        .into_iter()
+        .filter(|place| place.kind == CheckpointKind::Best)
+        .collect();
+    for place in &best {
+        std::fs::write(place.path.join("weights.safetensors"), "x")?;
+    }
+    let error = Trained::load(&at).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("no `best-…`") && text.contains("remove them"),
+        "{text}"
+    );
     let cause = error.source().map(ToString::to_string).unwrap_or_default();
-    assert!(cause.contains("no checkpoint"), "{error}: {cause}");
+    assert!(cause.contains("weights.safetensors is damaged"), "{cause}");
+    for place in &best {
+        std::fs::remove_dir_all(&place.path)?;
+    }
+    assert!(Trained::load(&at)?.step() > 0);
     Ok(())
 }
 

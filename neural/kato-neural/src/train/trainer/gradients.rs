@@ -6,7 +6,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 
 use super::cut::Part;
 use super::{Trainer, add};
-use crate::collective::{CollectiveError, gather_f32};
+use crate::collective::{CollectiveError, gather_numbers};
 use crate::train::{Gather, Loss, Share, Task};
 use crate::{Error, Pass};
 
@@ -176,7 +176,7 @@ impl<T: Task> Trainer<T> {
     ) -> Result<Tensor<2>, Error> {
         // Parts lie by rank in the order of their rows.
         let codes = match &self.collective {
-            Some(collective) => gather_f32(&**collective, &mine)
+            Some(collective) => gather_numbers(&**collective, &mine)
                 .map_err(|source| self.collective_error(source))?
                 .concat(),
             None => mine,

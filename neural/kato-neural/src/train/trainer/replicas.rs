@@ -11,7 +11,7 @@ use super::Trainer;
 use super::gradients::Total;
 use super::shards::Shards;
 use crate::Error;
-use crate::collective::{Collective, CollectiveError, gather_f64, sum_f32};
+use crate::collective::{Collective, CollectiveError, gather_numbers, sum_f32};
 use crate::parameters::collect;
 use crate::train::Task;
 
@@ -93,7 +93,7 @@ impl<T: Task> Trainer<T> {
             return Ok(found);
         }
         let said: Vec<f64> = found.into_iter().collect();
-        let all = self.exchange(|collective| gather_f64(collective, &said))?;
+        let all = self.exchange(|collective| gather_numbers(collective, &said))?;
         Ok(all.first().and_then(|first| first.first().copied()))
     }
 
@@ -105,7 +105,7 @@ impl<T: Task> Trainer<T> {
         // Few numbers first: a replica at another step is found before gradients travel.
         let mut said = vec![self.progress.step as f64, totals[0], mine.loss];
         said.extend(&mine.sums);
-        let all = self.exchange(|collective| gather_f64(collective, &said))?;
+        let all = self.exchange(|collective| gather_numbers(collective, &said))?;
         // Gradients of other steps or batches would be added without a word.
         if all.iter().any(|other| other.get(..2) != said.get(..2)) {
             return Err(self.differs("steps or batches"));

@@ -9,7 +9,7 @@ use burn::tensor::{Tensor, TensorData};
 
 use super::Trainer;
 use crate::Error;
-use crate::collective::{Collective, CollectiveError, gather_f32, gather_f64};
+use crate::collective::{Collective, CollectiveError, gather_numbers};
 use crate::divided::{DividedBlocks, Piece};
 use crate::optimizer::{GlobalNorm, Moments, squares};
 use crate::parameters::{Arrays, NamedTensor, Place, assign_some, collect_some, places};
@@ -97,7 +97,7 @@ impl<T: Task> Trainer<T> {
                 .iter()
                 .map(|(_, square)| square.unwrap_or(-1.0))
                 .collect();
-            let all = self.exchange(|collective| gather_f64(collective, &mine))?;
+            let all = self.exchange(|collective| gather_numbers(collective, &mine))?;
             for (place, (_, square)) in squares.iter_mut().enumerate() {
                 let found = all.iter().filter_map(|said| said.get(place));
                 // Not compared from above, as a lost one is not a number.
@@ -114,7 +114,7 @@ impl<T: Task> Trainer<T> {
         };
         let own = self.own(shards.places(false));
         let mine: Vec<f32> = own.iter().flat_map(NamedTensor::entries).collect();
-        let said = self.exchange(|collective| gather_f32(collective, &mine))?;
+        let said = self.exchange(|collective| gather_numbers(collective, &mine))?;
         let mut said: Vec<&[f32]> = said.iter().map(Vec::as_slice).collect();
         let mut arrays = Arrays::new();
         for (place, rank) in shards.places(false) {
@@ -146,7 +146,7 @@ impl<T: Task> Trainer<T> {
             let mine = (rank == self.rank()).then(|| own.next()).flatten();
             let mine = mine.map(|tensor| tensor.entries()).unwrap_or_default();
             // One after another: who does not take them holds one at a time.
-            let said = self.exchange(|collective| gather_f32(collective, &mine))?;
+            let said = self.exchange(|collective| gather_numbers(collective, &mine))?;
             let entries = said.into_iter().nth(rank).unwrap_or_default();
             if entries.len() != place.n_entries() {
                 return Err(self.too_few(rank));
@@ -196,7 +196,7 @@ impl<T: Task> Trainer<T> {
                 .flat_map(|both| [&both.first, &both.second])
                 .flat_map(|moment| moment.to_data().iter::<f32>().collect::<Vec<_>>())
                 .collect();
-            let said = self.exchange(|collective| gather_f32(collective, &mine))?;
+            let said = self.exchange(|collective| gather_numbers(collective, &mine))?;
             let both = said.into_iter().nth(*rank).unwrap_or_default();
             // What never had a gradient has none.
             if both.is_empty() || self.rank() > 0 || *rank == 0 {
