@@ -18,6 +18,7 @@
 use std::collections::BTreeMap;
 
 use kato_random::SplitMix64;
+use kato_report::figures::median;
 use serde::{Deserialize, Serialize};
 
 use crate::PlanError;
@@ -225,7 +226,7 @@ impl Halving {
             let values = trials
                 .iter()
                 .filter_map(|trial| trial.measures.get(name).copied());
-            (name.clone(), median(values.collect()))
+            (name.clone(), median(values).unwrap_or(0.0))
         });
         let medians: BTreeMap<String, f64> = measures.collect();
         let weights: f64 = self.criteria.iter().map(|criterion| criterion.weight).sum();
@@ -425,16 +426,6 @@ fn questions_error(one: &Ranked, other: &Ranked) -> f64 {
     let error = ((n - 1) as f64 / n as f64 * squares).sqrt();
     // A part that is all there is leaves nothing without it.
     if error.is_finite() { error } else { 0.0 }
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let upper = values.get(values.len() / 2).copied().unwrap_or(0.0);
-    let lower = values
-        .get(values.len().saturating_sub(1) / 2)
-        .copied()
-        .unwrap_or(upper);
-    f64::midpoint(lower, upper)
 }
 
 /// Returns numbers in a random order.

@@ -1,5 +1,6 @@
 //! Decides whether memory grows: the slope through all pairs of points, with an interval.
 
+use kato_report::figures::median;
 use serde::{Deserialize, Serialize};
 
 use crate::point::TimelinePoint;
@@ -114,7 +115,7 @@ fn slope(points: &[(f64, f64)]) -> Option<(f64, f64, f64)> {
         slopes.extend(later.filter(|(u, _)| u > x).map(|(u, v)| (v - y) / (u - x)));
     }
     slopes.sort_by(f64::total_cmp);
-    let middle = median(&slopes)?;
+    let middle = median(slopes.iter().copied())?;
     let n = n as f64;
     // The variance of Kendall's S without ties, n (n − 1) (2n + 5) / 18, as in Sen (1968).
     let deviation = (n * (n - 1.0) * (2.0 * n + 5.0) / 18.0 * inflation(points, middle)).sqrt();
@@ -147,16 +148,6 @@ fn inflation(points: &[(f64, f64)], slope: f64) -> f64 {
     // A negative correlation would narrow the interval, and one of 1 would make it infinite.
     let correlation = (covariance / variance).clamp(0.0, 0.95);
     (1.0 + correlation) / (1.0 - correlation)
-}
-
-/// Returns the median of sorted values; `None` without values.
-fn median(sorted: &[f64]) -> Option<f64> {
-    let middle = sorted.len() / 2;
-    let upper = sorted.get(middle)?;
-    if sorted.len() % 2 == 1 {
-        return Some(*upper);
-    }
-    Some(0.5 * (sorted.get(middle - 1)? + upper))
 }
 
 #[cfg(test)]

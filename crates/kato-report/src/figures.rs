@@ -45,6 +45,23 @@ pub fn percent(share: f64) -> String {
     format!("{} %", three_digits(100.0 * share))
 }
 
+/// Returns the median: of an even number of values the mean of the two in the middle; `None` of none.
+///
+/// ```
+/// use kato_report::figures::median;
+///
+/// assert_eq!(median([3.0, 1.0, 2.0, 10.0]), Some(2.5));
+/// assert_eq!(median([]), None);
+/// ```
+#[must_use]
+pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let mut sorted: Vec<f64> = values.into_iter().collect();
+    sorted.sort_by(f64::total_cmp);
+    let lower = *sorted.get(sorted.len().saturating_sub(1) / 2)?;
+    let upper = *sorted.get(sorted.len() / 2)?;
+    Some(f64::midpoint(lower, upper))
+}
+
 /// Returns a value in the largest unit of which it has at least one.
 fn scaled(value: f64, units: &[&str]) -> String {
     let (mut scaled, mut at) = (value, 0);

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use anyhow::{Result, ensure};
+use kato_report::figures::median;
 use kato_scheduler::TrainingReport;
 use kato_scheduler::report::LevelReport;
 use serde::Serialize;
@@ -76,8 +77,8 @@ impl Table {
             let mut base: Option<(f64, f64)> = None;
             for (workers, mut rates) in workers.iter().zip(rates) {
                 rates.sort_by(f64::total_cmp);
-                // There is at least one repetition, so the index is in range.
-                let median = rates[rates.len() / 2];
+                // There is at least one repetition.
+                let median = median(rates.iter().copied()).unwrap_or_default();
                 let n = workers.get() as f64;
                 let (base_rate, base_workers) = *base.get_or_insert((median, n));
                 // A first rate of 0 must not end in a division by zero.

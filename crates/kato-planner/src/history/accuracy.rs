@@ -3,6 +3,7 @@
 use std::fmt;
 
 use kato_advice::counted;
+use kato_report::figures::median;
 use serde::Serialize;
 
 use crate::ForecastValue;
@@ -117,7 +118,7 @@ impl EstimateErrors {
         Some(Self {
             runs: errors.len(),
             mean_percent: mean(&errors)?,
-            median_percent: median(&errors)?,
+            median_percent: median(errors.iter().copied())?,
             worst_percent: errors.iter().copied().fold(0.0, f64::max),
             bias_percent: mean(&signed)?,
             intervals: held.len(),
@@ -143,14 +144,6 @@ fn trend(oldest_first: &[f64]) -> Trend {
 
 fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-}
-
-fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let upper = *sorted.get(sorted.len() / 2)?;
-    let lower = *sorted.get((sorted.len() - 1) / 2)?;
-    Some(f64::midpoint(lower, upper))
 }
 
 impl fmt::Display for Accuracy {

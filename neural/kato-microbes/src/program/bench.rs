@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use kato_neural::program::{CommandFailure, say, say_json, tell};
 use kato_neural::run::{Signals, output_unless_interrupted};
+use kato_report::figures::median;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -273,11 +274,11 @@ fn table(items: &[Item]) -> String {
     text
 }
 
-/// Returns the middle one of a figure (of two the larger), and its range where there are several rounds.
+/// Returns the median of a figure, and its range where there are several rounds.
 fn spread(rounds: &[Round], of: fn(&Round) -> f64, digits: usize) -> String {
     let mut values: Vec<f64> = rounds.iter().map(of).collect();
     values.sort_by(f64::total_cmp);
-    let median = values[values.len() / 2];
+    let median = median(values.iter().copied()).unwrap_or(f64::NAN);
     match values[..] {
         [lowest, .., highest] => {
             format!("{median:.digits$} ({lowest:.digits$} to {highest:.digits$})")
