@@ -32,6 +32,7 @@ mod numbers;
 mod occurrences;
 mod open;
 mod output;
+mod parents;
 mod patience;
 mod pilot;
 mod planning;

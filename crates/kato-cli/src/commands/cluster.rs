@@ -33,6 +33,7 @@ use crate::byte_size::ByteSize;
 use crate::exit::{CommandError, bail_as};
 use crate::interrupt::on_interrupt;
 use crate::output::stdout;
+use crate::parents::MissingParents;
 use crate::source::SourceArgs;
 use crate::writable::refuse_file;
 
@@ -189,6 +190,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let generation = PlanGeneration::from_word(&args.generation);
     let folder = Path::new(address);
     let is_new = !address.contains("://") && !folder.exists();
+    let above = MissingParents::of(folder);
     refuse_file("--store", folder)?;
     let not_planned = || CommandError {
         class: ErrorClass::Other,
@@ -230,7 +232,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         // Where nothing was planned the folder does not stay, nor does that of trials. What is not empty does:
         // it may be of another who plans.
         drop(fs::remove_dir(folder.join("probe")));
-        drop(fs::remove_dir(folder));
+        if fs::remove_dir(folder).is_ok() {
+            above.remove();
+        }
     }
     let (text, value) = answer?;
     let line = if args.json { value.to_string() } else { text };

@@ -32,6 +32,7 @@ use crate::interrupt::{Told, on_interrupt};
 use crate::knowledge_base::directory;
 use crate::machine;
 use crate::memory_limit::memory_limit;
+use crate::parents::MissingParents;
 use crate::prediction::generation;
 use crate::tokens::read_tokens;
 use crate::writable::refuse_file;
@@ -229,6 +230,7 @@ fn run(args: &Args) -> Result<()> {
     check_directories(args)?;
     let tokens = args.token_file.as_deref().map(read_tokens).transpose()?;
     let made = args.data.as_deref().filter(|dir| !dir.exists());
+    let above = made.map(MissingParents::of);
     // Until the service is open, Ctrl-C ends the process at once.
     let service = open(args)?;
     let server = configure(Server::builder(service), args, tokens.unwrap_or_default())?;
@@ -268,6 +270,7 @@ fn run(args: &Args) -> Result<()> {
     runtime.shutdown_background();
     if let Some(dir) = made.filter(|_| !listens.get()) {
         remove_unused(dir);
+        above.iter().for_each(MissingParents::remove);
     }
     served
 }

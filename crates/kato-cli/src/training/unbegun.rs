@@ -9,6 +9,7 @@ use kato_scheduler::Checkpoint;
 use kato_store::PatternStore as _;
 
 use crate::notice;
+use crate::parents::MissingParents;
 
 /// A directory in which nothing is.
 #[derive(Debug)]
@@ -16,6 +17,7 @@ pub(crate) struct Unbegun {
     dir: PathBuf,
     /// Whether the run makes it.
     is_missing: bool,
+    above: MissingParents,
 }
 
 impl Unbegun {
@@ -23,13 +25,19 @@ impl Unbegun {
     pub(crate) fn at(dir: PathBuf) -> Option<Self> {
         let is_missing = !dir.exists();
         let is_empty = || fs::read_dir(&dir).is_ok_and(|mut entries| entries.next().is_none());
-        (is_missing || is_empty()).then_some(Self { dir, is_missing })
+        (is_missing || is_empty()).then(|| Self {
+            above: MissingParents::of(&dir),
+            dir,
+            is_missing,
+        })
     }
 
     /// Removes what the run has made.
     fn restore(&self) -> io::Result<()> {
         if self.is_missing {
-            return fs::remove_dir_all(&self.dir);
+            fs::remove_dir_all(&self.dir)?;
+            self.above.remove();
+            return Ok(());
         }
         for entry in fs::read_dir(&self.dir)? {
             let entry = entry?;

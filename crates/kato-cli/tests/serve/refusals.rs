@@ -38,6 +38,10 @@ fn one_server_at_a_time_has_the_data_and_the_port() {
         "error: listen on {addr}: choose an address of this machine and a port that is free: Address already in use"
     );
     assert!(message.starts_with(&expected), "{message}");
+    // With a directory that it makes: it is gone again, with those above it.
+    let new = ["--data", "not/there/data", "--addr", &addr];
+    assert!(refused(dir.path(), &new).1.starts_with(&expected));
+    assert!(!dir.path().join("not").exists());
 
     assert_eq!(first.terminate(), Some(0));
     let mut next = Server::start(dir.path(), &arguments);

@@ -141,7 +141,7 @@ fn leaves_nothing(damaged: &str, options: &[&str], why: &str) {
     let place = Place::new();
     let good = fs::read_to_string(place.path("corpus.jsonl")).unwrap();
     fs::create_dir(place.path("empty")).unwrap();
-    for kb in ["new", "empty"] {
+    for kb in ["new", "not/there/new", "empty"] {
         let arguments = [&["--kb", kb, "--quiet"], options].concat();
         fs::write(place.path("torn.jsonl"), damaged).unwrap();
         let output = place.train("torn.jsonl", &arguments).output().unwrap();
@@ -151,8 +151,11 @@ fn leaves_nothing(damaged: &str, options: &[&str], why: &str) {
         assert!(told.contains(why), "{arguments:?}: {told}");
         let left = fs::read_dir(place.path(kb)).map(Iterator::count);
         match kb {
-            "new" => assert!(left.is_err(), "{arguments:?}: {left:?}"),
-            _ => assert_eq!(left.unwrap(), 0, "{arguments:?}"),
+            "empty" => assert_eq!(left.unwrap(), 0, "{arguments:?}"),
+            _ => assert!(left.is_err(), "{arguments:?}: {left:?}"),
+        }
+        if kb.starts_with("not") {
+            assert!(!place.path("not").exists(), "{arguments:?}");
         }
         fs::write(place.path("torn.jsonl"), &good).unwrap();
         let output = place.train("torn.jsonl", &arguments).output().unwrap();
