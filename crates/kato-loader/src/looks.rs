@@ -143,12 +143,16 @@ pub(crate) fn look(head: &[u8], is_whole: bool, text_field: &str) -> Looks {
     if let Some((magic, what)) = FOREIGN.iter().find(is_foreign)
         && (!magic.is_ascii() || magic.len() > 4 || is_binary(head))
     {
-        return foreign(what, TAKE_OUT);
+        return match magic.is_ascii() && is_utf8(head) && !is_binary(head) {
+            // A text that begins so, too.
+            true => foreign_text(what, TAKE_OUT),
+            false => foreign(what, TAKE_OUT),
+        };
     }
     if head.get(257..262) == Some(b"ustar") {
         return foreign("a tar archive", TAKE_OUT);
     }
-    if has_zeros_in_turn(head) {
+    if is_unmarked_utf16(head) {
         return foreign("UTF-16 text without a byte order mark", CONVERT);
     }
     if is_binary(head) {
@@ -197,10 +201,36 @@ fn is_binary(head: &[u8]) -> bool {
     memchr::memchr(0, head).is_some()
 }
 
-/// Returns whether every other byte is zero, as in the UTF-16 of plain English.
-fn has_zeros_in_turn(head: &[u8]) -> bool {
-    let zeros = |parity: usize| head.iter().skip(parity).step_by(2).all(|byte| *byte == 0);
-    head.len() >= 4 && zeros(0) != zeros(1)
+/// Returns whether bytes are UTF-8, but for a character that they cut off.
+fn is_utf8(head: &[u8]) -> bool {
+    match str::from_utf8(head) {
+        Ok(_) => true,
+        Err(error) => error.error_len().is_none(),
+    }
+}
+
+/// Returns whether bytes read as UTF-16, in one of its orders: characters of text alone, of which a tenth at least
+/// are ASCII, as blanks and digits are in any language.
+fn is_unmarked_utf16(head: &[u8]) -> bool {
+    let units = head.as_chunks().0;
+    let reads = |unit: fn([u8; 2]) -> u16| {
+        let (mut n_ascii, mut n_read, mut n_round) = (0, 0, 0);
+        let characters = char::decode_utf16(units.iter().map(|bytes| unit(*bytes)));
+        for read in characters {
+            n_read += 1;
+            match read {
+                Ok('\t' | '\n' | '\r' | ' '..='~') => n_ascii += 1,
+                Ok(character) if character.is_control() => return false,
+                // Those whose lower byte is zero are rare; zeros that part texts stand anywhere.
+                Ok(character) => n_round += usize::from(u32::from(character) % 256 == 0),
+                // Only the last may be cut off.
+                Err(_) if n_read == units.len() => {}
+                Err(_) => return false,
+            }
+        }
+        n_ascii >= 2 && 10 * n_ascii >= n_read && 8 * n_round <= n_ascii
+    };
+    is_binary(head) && (reads(u16::from_le_bytes) || reads(u16::from_be_bytes))
 }
 
 /// Returns what stands behind a value that begins and ends in the first line, but for blanks.
@@ -339,7 +369,7 @@ mod tests {
 
     #[test]
     fn bytes_say_what_they_are() {
-        let cases: [(&[u8], &str); 39] = [
+        let cases: [(&[u8], &str); 44] = [
             (b"", "an empty file"),
             (b"It was the best of times.", "plain text"),
             (b"\xEF\xBB\xBFIt was.", "plain text"),
@@ -380,6 +410,20 @@ mod tests {
             (b"ORCHIDS are flowers", "plain text"),
             (b"\xFF\xFEa\0", "UTF-16 text"),
             (b"a\0b\0c\0", "UTF-16 text without a byte order mark"),
+            (
+                b"I\0t\0 \0w\0a\0s\0 \0\x14\x20 \0l\0a\0t\0e\0.\0\n\0",
+                "UTF-16 text without a byte order mark",
+            ),
+            (
+                b"\x04\x1C\x04\x3E\x04\x39\0 \x04\x34\x04\x34\x04\x4F\0\n",
+                "UTF-16 text without a byte order mark",
+            ),
+            (
+                b"one.txt\0two.md\0three.rs\0four.toml\0five.c\0",
+                "binary data",
+            ),
+            (b"\x01\0\x02\0\x03\0\x04\0", "binary data"),
+            (b"ARROW1 is how they begin", "an Arrow file"),
             (b"\xFF\xFE\0\0a\0\0\0", "UTF-32 text"),
             (
                 b"version https://git-lfs.github.com/spec/v1\noid",
@@ -389,6 +433,18 @@ mod tests {
         for (head, what) in cases {
             assert_eq!(looks(head), what, "{}", head.escape_ascii());
         }
+    }
+
+    #[test]
+    fn what_begins_as_no_text_does_can_be_meant_as_text_where_it_is_some() {
+        let is_text = |head: &[u8]| match look(head, true, "text") {
+            Looks::Foreign(foreign) => foreign.is_text,
+            other => panic!("{other:?}"),
+        };
+        assert!(is_text(b"ARROW1 is how they begin"));
+        assert!(is_text("{\\rtf is no text, \u{e9}".as_bytes()));
+        assert!(!is_text(b"ARROW1\0\0\xFF\xFF"));
+        assert!(!is_text(b"%PDF-1.7\n%\xE2\xE3\xCF\xD3\n"));
     }
 
     #[test]
