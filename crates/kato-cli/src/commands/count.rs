@@ -10,13 +10,14 @@ use serde::Serialize;
 
 use crate::inspect::{View, show};
 use crate::knowledge_base::DirectoryArgs;
+use crate::notice::say;
 use crate::occurrences::Asked;
 
 /// Counts how often the learned documents hold a text of any length: exactly, within one document each time,
 /// and across the borders of its patterns.
 ///
-/// The tokens of the text are looked for, so a blank in front of it decides: " be" is be within a line. What
-/// the rules of the training left out of a document is not there, and what stood on both sides of it follows
+/// The tokens of the text are looked for, so a blank in front of it decides: " be" is be within a line. Of a text
+/// without one, standard error says how often it is there with one. What the rules of the training left out of a document is not there, and what stood on both sides of it follows
 /// each other. Where the places are says `kato trace`. The knowledge base must have been trained with
 /// --occurrences, or `kato index --occurrences` have been run.
 ///
@@ -38,15 +39,36 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let asked = Asked::open(&args.kb)?;
     let tokens = asked.tokens(&args.text)?;
     let count = asked.occurrences.count(&tokens)?;
-    let (text, tokens) = (args.text.clone(), tokens.len());
     show(
         &Counted {
-            text,
-            tokens,
+            text: args.text.clone(),
+            tokens: tokens.len(),
             count,
         },
         args.json,
-    )
+    )?;
+    if !args.json
+        && let Some(within) = count_within_lines(&asked, &args.text, &tokens)?
+    {
+        say(format_args!(
+            "with a blank in front, as within a line: {}",
+            HumanCount(within)
+        ));
+    }
+    Ok(())
+}
+
+/// Counts a text with a blank in front, which has other tokens; `None` where it has one, or is not there.
+fn count_within_lines(asked: &Asked, text: &str, tokens: &[u32]) -> Result<Option<u64>> {
+    if text.starts_with(char::is_whitespace) {
+        return Ok(None);
+    }
+    let within = asked.tokens(&format!(" {text}"))?;
+    if within == tokens {
+        return Ok(None);
+    }
+    let count = asked.occurrences.count(&within)?;
+    Ok((count > 0).then_some(count))
 }
 
 /// How often a text was found.

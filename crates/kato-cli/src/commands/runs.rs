@@ -79,7 +79,7 @@ enum Command {
         name: RunName,
     },
     /// Copy a run into one of its own, which can be trained on. In a directory it shares the files
-    /// of what was learned so far.
+    /// of what was learned so far, and has none of the index, the counts and the occurrences.
     Clone {
         /// Name, id or the beginning of one, or a path of the run's directory or file.
         run: String,

@@ -40,6 +40,21 @@ fn counts_are_those_of_the_corpus() {
     }
     let text = place.succeeds("count", &[" the mat", "--kb", "kb"]);
     assert_eq!(text, format!("{}\n", in_corpus(&place, " the mat")));
+    // A word that begins no line has other tokens: whoever forgets its blank is told.
+    let output = place.run("count", &["mat", "--kb", "kb"]);
+    assert_eq!(output.stdout, b"0\n");
+    let within = in_corpus(&place, " mat");
+    assert!(within > 0);
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        format!("with a blank in front, as within a line: {within}\n")
+    );
+    assert!(
+        place
+            .run("count", &[" mat", "--kb", "kb"])
+            .stderr
+            .is_empty()
+    );
 }
 
 #[test]
