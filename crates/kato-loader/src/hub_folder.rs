@@ -27,7 +27,7 @@ pub(crate) struct HubFolder {
 ///
 /// # Errors
 ///
-/// When it cannot be read, or has no such split.
+/// When it cannot be read, or has no default configuration or no such split.
 pub(crate) fn files(directory: &Path) -> Result<Option<HubFolder>, LoadError> {
     let readme = readme(directory);
     let has_card = readme.as_deref().is_some_and(HubLayout::is_card);

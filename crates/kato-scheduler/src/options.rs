@@ -18,7 +18,8 @@ pub struct TrainingOptions {
     /// Which worker learns which document. Default: [`WorkDistribution::WorkStealing`].
     pub distribution: WorkDistribution,
     /// Text handed to a worker at once, in bytes; less where the memory budget is too small for
-    /// it. Default 512 KiB.
+    /// it; not used where the backend asks for [numbers of documents](crate::backend::WorkSize), as that
+    /// of a KATO server does. Default 512 KiB.
     pub batch_bytes: usize,
     /// Memory for what was learned and is not written yet, with its texts, in bytes, over all
     /// workers. Default 256 MiB. The process needs about twice this, and some 100 MB for tokenizer

@@ -177,7 +177,7 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
 
     /// Returns all patterns of a node in name order, in bounded memory.
     ///
-    /// The scan sees the commits made before the call and no later one.
+    /// The scan sees the commits made before the call, and none that this store makes later.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Names what can be wrong with settings, states and data, each with what to do next.
+//! What calls can refuse, each with what to do next.
 
 /// What a call of this crate can refuse.
 #[derive(Debug, thiserror::Error)]

@@ -9,8 +9,8 @@ use std::path::Path;
 use crate::error::UnifracError;
 use crate::matrix::DistanceMatrix;
 
-/// How far the two triangles may be apart, as a share of the greatest distance: `ssu` writes single
-/// precision.
+/// How far the two triangles may be apart, and the diagonal from 0, as a share of the greatest distance:
+/// `ssu` writes single precision.
 const TOLERANCE: f64 = 1e-6;
 
 /// Names and a whole matrix, row behind row, unchecked.

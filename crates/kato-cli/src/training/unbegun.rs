@@ -21,7 +21,7 @@ pub(crate) struct Unbegun {
 }
 
 impl Unbegun {
-    /// Looks at a directory; `None` where something is in it, or nobody can tell.
+    /// Looks at a directory; `None` where one is there that is not seen to be empty.
     pub(crate) fn at(dir: PathBuf) -> Option<Self> {
         let is_missing = !dir.exists();
         let is_empty = || fs::read_dir(&dir).is_ok_and(|mut entries| entries.next().is_none());
