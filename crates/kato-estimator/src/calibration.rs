@@ -21,8 +21,7 @@ const ASSUMED_DOCUMENT_VARIATION: f64 = 1.0;
 /// only, so that more documents do not bring more such repeats.
 const LOCAL_REPEATS: f64 = 0.65;
 /// Number of learn calls of a run that halves that share: pairs of neighbours grow with the learn
-/// calls, all pairs with their square. Both numbers were measured on consecutive rows of WikiText-2
-/// (`docs/costs.md`).
+/// calls, all pairs with their square. Both numbers were measured on consecutive rows of WikiText-2.
 const LOCAL_CALLS: f64 = 8_000.0;
 
 /// The observations that estimates are made from. It can be stored as JSON and is small, whatever
