@@ -43,10 +43,10 @@ pub struct StreamingDatasetLoaderBuilder {
     mixed: Vec<(f64, Self)>,
     mixing: Mixing,
     pub(crate) selection: CorpusOptions,
-    /// Text and id fields of the datasets of a registry among the inputs, until the caller says which to
+    /// Text and id fields of the datasets of a registry among the inputs; `None` where the caller says which to
     /// read.
-    pub(crate) text_fields: Vec<String>,
-    pub(crate) id_fields: Vec<Option<String>>,
+    pub(crate) text_fields: Option<Vec<String>>,
+    pub(crate) id_fields: Option<Vec<Option<String>>>,
     filter: Option<Filter>,
     on_bad_record: OnBadRecord,
     ledger_capacity: usize,
@@ -103,8 +103,8 @@ impl StreamingDatasetLoaderBuilder {
             mixed: Vec::new(),
             mixing: Mixing::default(),
             selection: CorpusOptions::default(),
-            text_fields: Vec::new(),
-            id_fields: Vec::new(),
+            text_fields: Some(Vec::new()),
+            id_fields: Some(Vec::new()),
             filter: None,
             on_bad_record: OnBadRecord::default(),
             ledger_capacity: DEFAULT_LEDGER_CAPACITY,
@@ -275,13 +275,13 @@ impl StreamingDatasetLoaderBuilder {
         // One of them would be read by the field of another.
         for (is_agreed, reason) in [
             (
-                are_same(&self.text_fields),
-                "the datasets differ in the field that holds the text: name it behind them with `with_text_field`, or mix \
+                self.text_fields.as_deref().is_none_or(are_same),
+                "the datasets differ in the field that holds the text: name it with `with_text_field`, or mix \
                  them with `with_mixed`",
             ),
             (
-                are_same(&self.id_fields),
-                "the datasets differ in the field that names the documents: name it behind them with `with_id_field`, or mix \
+                self.id_fields.as_deref().is_none_or(are_same),
+                "the datasets differ in the field that names the documents: name it with `with_id_field`, or mix \
                  them with `with_mixed`",
             ),
         ] {

@@ -1,13 +1,14 @@
 //! Clones of datasets of the Hub in local folders: they are read as on the Hub, by card or convention.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use kato_fetch::HubLayout;
 
 use crate::error::LoadError;
-use crate::remote;
+use crate::ignored::{IgnoredFile, IgnoredReason};
+use crate::{remote, walk};
 
 /// Longest `README.md` that is looked at, in bytes; what is longer is no card.
 const MAX_README_BYTES: u64 = 4 << 20;
@@ -19,8 +20,8 @@ const TOOLS: [&str; 2] = [".git", ".cache"];
 pub(crate) struct HubFolder {
     /// Data files of the default configuration's split `train`, in order.
     pub(crate) files: Vec<PathBuf>,
-    /// All other files.
-    pub(crate) ignored: Vec<PathBuf>,
+    /// All other files, and what is none.
+    pub(crate) ignored: Vec<IgnoredFile>,
 }
 
 /// Returns the files of a folder that is a clone of a dataset; `None` if it is none.
@@ -34,23 +35,38 @@ pub(crate) fn files(directory: &Path) -> Result<Option<HubFolder>, LoadError> {
     if !has_card && !is_cloned(directory) {
         return Ok(None);
     }
+    let found = walk::files_but(directory, &TOOLS)?;
+    let mut ignored = found.ignored;
     let mut paths = Vec::new();
-    let mut walk = Walk {
-        ancestors: Vec::new(),
-        paths: &mut paths,
-    };
-    walk.visit(directory, "")
-        .map_err(|source| LoadError::input(directory, source))?;
+    for file in found.files {
+        match path_within(directory, &file) {
+            Some(path) => paths.push(path),
+            None => ignored.push(IgnoredFile::new(file, IgnoredReason::NotUtf8)),
+        }
+    }
     let name = directory.display().to_string();
     let layout = HubLayout::new(&name, readme.as_deref(), paths);
     let found = layout
         .files(None, None)
         .map_err(|source| remote::failed(&name, source))?;
-    let within = |paths: Vec<String>| paths.iter().map(|path| directory.join(path)).collect();
+    let others = found.ignored.iter().map(|path| directory.join(path));
+    ignored.extend(others.map(|path| IgnoredFile::new(path, IgnoredReason::NotInSplit)));
     Ok(Some(HubFolder {
-        files: within(found.files),
-        ignored: within(found.ignored),
+        files: found
+            .files
+            .iter()
+            .map(|path| directory.join(path))
+            .collect(),
+        ignored,
     }))
+}
+
+/// Returns the path of a file in the folder as the Hub writes it, with `/` between its parts; `None` where it is
+/// no text, as paths of the Hub and the patterns of cards are.
+fn path_within(directory: &Path, file: &Path) -> Option<String> {
+    let parts = file.strip_prefix(directory).ok()?.iter();
+    let parts: Option<Vec<&str>> = parts.map(|part| part.to_str()).collect();
+    parts.map(|parts| parts.join("/"))
 }
 
 /// Returns the text of the folder's `README.md`, if it has one that may be a card.
@@ -81,41 +97,4 @@ fn is_cloned(directory: &Path) -> bool {
             .next()
             .is_some_and(|name| name.starts_with("datasets--"));
     is_snapshot || config.lines().any(is_dataset)
-}
-
-/// A walk through the folder. Unlike that of other folders it has what is hidden as well, because a
-/// card may name it.
-struct Walk<'a> {
-    /// The real paths of the folders being visited, to recognise a link that closes a circle.
-    ancestors: Vec<PathBuf>,
-    /// Paths with `/` between their parts.
-    paths: &'a mut Vec<String>,
-}
-
-impl Walk<'_> {
-    /// Collects the files of a folder and of those below it; `prefix` is its path.
-    fn visit(&mut self, folder: &Path, prefix: &str) -> io::Result<()> {
-        let real = folder.canonicalize()?;
-        if self.ancestors.contains(&real) {
-            return Ok(());
-        }
-        self.ancestors.push(real);
-        for entry in fs::read_dir(folder)? {
-            let name = entry?.file_name();
-            // The Hub's paths are text, and so are the patterns of cards.
-            let Some(name) = name.to_str() else { continue };
-            if prefix.is_empty() && TOOLS.contains(&name) {
-                continue;
-            }
-            let path = folder.join(name);
-            match fs::metadata(&path) {
-                Ok(found) if found.is_dir() => self.visit(&path, &format!("{prefix}{name}/"))?,
-                Ok(found) if found.is_file() => self.paths.push(format!("{prefix}{name}")),
-                // A link that leads nowhere, and what is no file, are no data.
-                Ok(_) | Err(_) => {}
-            }
-        }
-        self.ancestors.pop();
-        Ok(())
-    }
 }

@@ -51,6 +51,8 @@ pub enum IgnoredReason {
     NotMatched,
     /// Its name in a bucket begins with `/`, or has `//` or a part `..`: no request can ask for it.
     OddName,
+    /// It lies in the clone of a dataset, and its name is not UTF-8, as those of the Hub are.
+    NotUtf8,
 }
 
 impl IgnoredFile {
@@ -75,6 +77,7 @@ impl fmt::Display for IgnoredReason {
             Self::Forbidden => "no permission",
             Self::NotMatched => "not matched by the pattern",
             Self::OddName => "a name that no request can ask for",
+            Self::NotUtf8 => "a name that is not UTF-8",
         })
     }
 }

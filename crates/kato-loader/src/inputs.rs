@@ -218,9 +218,7 @@ impl Listing {
     ) -> Result<(), LoadError> {
         #[cfg(feature = "remote")]
         if let Some(found) = crate::hub_folder::files(directory)? {
-            let ignored = found.ignored.into_iter();
-            self.ignored
-                .extend(ignored.map(|path| IgnoredFile::new(path, IgnoredReason::NotInSplit)));
+            self.ignored.extend(found.ignored);
             let mut files = found.files.iter();
             return files.try_for_each(|path| self.push_found(path, selection));
         }

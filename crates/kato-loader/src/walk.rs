@@ -33,6 +33,23 @@ enum Hidden {
     Listed,
     /// As many of them as the pattern names may stand on the way to a file; others are no matches.
     Named(usize),
+    /// They are taken like others, but for these at the top, which are no part of what is read.
+    #[cfg(feature = "remote")]
+    Taken(&'static [&'static str]),
+}
+
+/// Returns all files below a directory, hidden and empty ones as well, but for these folders at its top, and
+/// what is passed over.
+#[cfg(feature = "remote")]
+pub(crate) fn files_but(
+    directory: &Path,
+    folders: &'static [&'static str],
+) -> Result<Found, LoadError> {
+    let mut found = files_that(directory, usize::MAX, Hidden::Taken(folders), &|_| true)?;
+    let is_empty = |file: &mut IgnoredFile| file.reason == IgnoredReason::Empty;
+    let empty = found.ignored.extract_if(.., is_empty);
+    found.files.extend(empty.map(|file| file.path));
+    Ok(found)
 }
 
 /// Returns the files that are wanted, like [`files_below`]. What is not wanted is not listed as
@@ -96,6 +113,9 @@ impl Walk<'_> {
         names.sort();
         self.ancestors.push(real);
         for name in names {
+            if self.is_left_out(&name) {
+                continue;
+            }
             let is_hidden = is_hidden(&name);
             if is_hidden && !self.may_be_hidden() {
                 if self.hidden == Hidden::Listed {
@@ -115,7 +135,23 @@ impl Walk<'_> {
 
     /// Returns whether one more name on the way may be hidden.
     fn may_be_hidden(&self) -> bool {
-        matches!(self.hidden, Hidden::Named(named) if self.n_hidden < named)
+        match self.hidden {
+            Hidden::Listed => false,
+            Hidden::Named(named) => self.n_hidden < named,
+            #[cfg(feature = "remote")]
+            Hidden::Taken(_) => true,
+        }
+    }
+
+    /// Returns whether a name in the directory that is being visited is no part of what is read.
+    fn is_left_out(&self, name: &OsStr) -> bool {
+        match self.hidden {
+            #[cfg(feature = "remote")]
+            Hidden::Taken(but) => {
+                self.ancestors.len() == 1 && but.iter().any(|folder| name == *folder)
+            }
+            Hidden::Listed | Hidden::Named(_) => false,
+        }
     }
 
     /// Takes what a directory holds, goes into it, or passes over it.

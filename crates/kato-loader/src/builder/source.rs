@@ -246,7 +246,7 @@ impl StreamingDatasetLoaderBuilder {
     #[must_use]
     pub fn with_text_field(mut self, field: impl Into<String>) -> Self {
         self.selection.text_field = field.into();
-        self.text_fields.clear();
+        self.text_fields = None;
         self
     }
 
@@ -259,7 +259,7 @@ impl StreamingDatasetLoaderBuilder {
     #[must_use]
     pub fn with_id_field(mut self, field: impl Into<String>) -> Self {
         self.selection.id_field = Some(field.into());
-        self.id_fields.clear();
+        self.id_fields = None;
         self
     }
 }

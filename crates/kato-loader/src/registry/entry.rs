@@ -104,18 +104,21 @@ impl StreamingDatasetLoaderBuilder {
     ///
     /// The fields are those of the whole loader. Datasets that differ in one of them, also where one has an
     /// id field and another has none, are refused by [`build`](Self::build), unless
-    /// [`with_text_field`](Self::with_text_field) or [`with_id_field`](Self::with_id_field) stands between or
-    /// behind them: what is set last counts for all. Mixed with [`with_mixed`](Self::with_mixed), each has its
+    /// [`with_text_field`](Self::with_text_field) or [`with_id_field`](Self::with_id_field) says which one holds for
+    /// all, ahead of them or behind. Mixed with [`with_mixed`](Self::with_mixed), each has its
     /// own.
     #[must_use]
     pub fn with_dataset(self, dataset: &DatasetEntry) -> Self {
         let mut builder = self.with_input(&dataset.source);
-        builder.text_fields.push(dataset.text_field.clone());
-        builder.id_fields.push(dataset.id_field.clone());
-        let selection = &mut builder.selection;
-        selection.text_field.clone_from(&dataset.text_field);
-        if dataset.id_field.is_some() {
-            selection.id_field.clone_from(&dataset.id_field);
+        if let Some(fields) = &mut builder.text_fields {
+            fields.push(dataset.text_field.clone());
+            builder.selection.text_field.clone_from(&dataset.text_field);
+        }
+        if let Some(fields) = &mut builder.id_fields {
+            fields.push(dataset.id_field.clone());
+            if dataset.id_field.is_some() {
+                builder.selection.id_field.clone_from(&dataset.id_field);
+            }
         }
         builder
     }

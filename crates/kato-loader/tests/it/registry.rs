@@ -130,6 +130,14 @@ fn no_dataset_is_read_by_the_field_of_another() {
     assert_eq!(ids, ["named 7", "plain 7"]);
     let read = documents(both(&plain, &letters).with_text_field("body"));
     assert_eq!(read[0].text, "b plain");
+    // Ahead of them as well.
+    let first = builder().with_text_field("body").with_id_field("id");
+    let read = documents(first.with_dataset(&plain).with_dataset(&named));
+    let read: Vec<String> = read
+        .iter()
+        .map(|read| format!("{} {}", read.id, read.text))
+        .collect();
+    assert_eq!(read, ["plain 7 b plain", "named 7 b named"]);
     // Of a mixture each has its own.
     let of = |entry| builder().with_dataset(entry);
     let mixed = builder()

@@ -701,3 +701,60 @@ fn a_clone_of_a_dataset_is_read_as_on_the_hub() {
     let cause = std::error::Error::source(&error).unwrap().to_string();
     assert!(cause.contains("`.more/a.jsonl`"), "{cause}");
 }
+
+#[cfg(unix)]
+#[test]
+fn what_a_clone_holds_beside_files_is_told() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use kato_loader::ignored::IgnoredReason;
+
+    let folder = Folder::new();
+    let within = |name: &str| folder.path().join(name);
+    folder.write(
+        "README.md",
+        "---\nconfigs:\n- config_name: default\n  data_files: train/*.jsonl\n---\n",
+    );
+    folder.write("train/a.jsonl", json_lines(&rows(1, 3)));
+    folder.write("closed/b.jsonl", json_lines(&rows(2, 3)));
+    symlink("nowhere", within("train/dead.jsonl")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(within("train/socket.jsonl")).unwrap();
+    let odd = folder.path().join(OsStr::from_bytes(b"train/\xff.jsonl"));
+    std::fs::write(&odd, json_lines(&rows(3, 3))).unwrap();
+    std::fs::set_permissions(within("closed"), PermissionsExt::from_mode(0o000)).unwrap();
+    let is_forbidden = std::fs::read_dir(within("closed")).is_err();
+    let loader = builder().with_input(folder.path()).build();
+    std::fs::set_permissions(within("closed"), PermissionsExt::from_mode(0o755)).unwrap();
+    let loader = loader.unwrap();
+    let ignored = loader.ignored_files().into_iter();
+    let mut ignored: Vec<_> = ignored
+        .map(|file| (file.path.strip_prefix(folder.path()).unwrap(), file.reason))
+        .collect();
+    ignored.sort();
+    // Root may look into everything.
+    let closed = match is_forbidden {
+        true => ("closed", IgnoredReason::Forbidden),
+        false => ("closed/b.jsonl", IgnoredReason::NotInSplit),
+    };
+    let mut expected = vec![
+        (std::path::Path::new("README.md"), IgnoredReason::NotInSplit),
+        (std::path::Path::new(closed.0), closed.1),
+        (
+            std::path::Path::new("train/dead.jsonl"),
+            IgnoredReason::DanglingLink,
+        ),
+        (
+            std::path::Path::new("train/socket.jsonl"),
+            IgnoredReason::NoFile,
+        ),
+        (
+            odd.strip_prefix(folder.path()).unwrap(),
+            IgnoredReason::NotUtf8,
+        ),
+    ];
+    expected.sort();
+    assert_eq!(ignored, expected);
+    assert_eq!(loader.count(), 3);
+}
