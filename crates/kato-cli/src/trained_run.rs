@@ -205,7 +205,7 @@ impl TrainedRun {
         Ok(now)
     }
 
-    /// Refuses files that the training has read.
+    /// Refuses files of the training's corpus.
     fn check_unseen(&self, unseen: &CorpusIdentity) -> Result<()> {
         let corpus = self.checkpoint.corpus.files();
         for file in unseen.files() {
