@@ -217,7 +217,7 @@ impl TrainedRun {
             if let Some(seen) = seen {
                 bail_as!(
                     Conflict,
-                    "{} is not unseen: the training read it as {}",
+                    "{} is not unseen: the corpus of the training has it as {}",
                     file.name,
                     seen.name
                 );
