@@ -339,7 +339,7 @@ impl SourceArgs {
         self.loader_workers.get_or_insert(0);
     }
 
-    /// Recognises sources; nothing is opened yet.
+    /// Recognises sources, and opens none yet.
     ///
     /// # Errors
     ///

@@ -54,7 +54,7 @@ pub struct ClusterStatus {
     pub merged_bytes: u64,
     /// Bytes of the segments.
     pub sealed_bytes: u64,
-    /// Tokens a second and worker; `None` before a task is done.
+    /// Tokens a second of a worker, all its threads together; `None` before a task is done.
     pub tokens_per_worker_second: Option<f64>,
     /// Seconds that one worker would need for the tasks that are not done; `None` before one is.
     pub worker_seconds_left: Option<f64>,

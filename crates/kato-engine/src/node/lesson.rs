@@ -41,7 +41,7 @@ pub struct Lesson {
     pub emotives: Vec<EmotiveMap>,
     /// Metadata to attach.
     pub metadata: Metadata,
-    /// Vectors whose names are among the symbols; of finite elements.
+    /// Vectors to store, mostly of the events' symbols; of finite elements.
     pub vectors: Vec<(VectorName, Vec<f64>)>,
 }
 
@@ -177,7 +177,7 @@ pub(crate) struct LessonRef<'a> {
     pub(crate) emotives: &'a [EmotiveMap],
     /// Metadata to attach.
     pub(crate) metadata: &'a [Metadata],
-    /// Vectors whose names are among the symbols.
+    /// Vectors to store.
     pub(crate) vectors: &'a [(VectorName, Vec<f64>)],
 }
 

@@ -22,7 +22,7 @@ const PREFIX: &str = "kato_hardware_";
 const MAX_SAMPLES: usize = 2_000;
 /// Number of upserts in the first command and in the largest.
 const BULK: [usize; 2] = [10, 100];
-/// Time after which a server that has not answered counts as absent.
+/// Most time for a server to answer before it counts as absent.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Measures within the allowance; dropping the database may take as long as `grace` after that.
