@@ -93,7 +93,8 @@ fn without_a_hold_out_other_documents_are_needed() {
     let (code, message) = place.fails("evaluate", &["--kb", "kb", "--unseen", "copy.jsonl"]);
     assert_eq!(code, 6);
     assert!(
-        message.contains("copy.jsonl is not unseen: the corpus of the training has it as days.jsonl"),
+        message
+            .contains("copy.jsonl is not unseen: the corpus of the training has it as days.jsonl"),
         "{message}"
     );
 }

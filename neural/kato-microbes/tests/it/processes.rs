@@ -70,7 +70,7 @@ fn signalled(
     let mut child = started(at, &pretrain(&replicas, "killed", &long))?;
     // As soon as there are all of them.
     let others = loop {
-        let found = children(child.id())?;
+        let found = replicas_of(child.id())?;
         if found.len() == signals.len() {
             break found;
         }
@@ -125,14 +125,25 @@ fn a_process_that_is_killed_beside_one_that_is_stopped_ends_all_at_once() -> Don
     Ok(())
 }
 
-/// Returns the processes that any thread of a process has started.
+/// Returns the replicas that any thread of a process has started. One that is not yet the program that it is to
+/// be is not among them: whoever starts it waits for that, and it cannot be stopped ahead of it.
 #[cfg(target_os = "linux")]
-fn children(process: u32) -> std::io::Result<Vec<String>> {
+fn replicas_of(process: u32) -> std::io::Result<Vec<String>> {
     let mut all = Vec::new();
     for thread in fs::read_dir(format!("/proc/{process}/task"))? {
-        // A thread may end meanwhile.
-        let found = fs::read_to_string(thread?.path().join("children")).unwrap_or_default();
-        all.extend(found.split_whitespace().map(str::to_owned));
+        // A thread may end meanwhile, and so may a child.
+        let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
+        let found = read(&thread?.path().join("children"));
+        let is_replica = |child: &&str| {
+            let arguments = read(&Path::new("/proc").join(child).join("cmdline"));
+            arguments.split('\0').any(|argument| argument == "follow")
+        };
+        all.extend(
+            found
+                .split_whitespace()
+                .filter(is_replica)
+                .map(str::to_owned),
+        );
     }
     Ok(all)
 }
