@@ -2,10 +2,14 @@
 
 use kato_estimator::run_record::{FinishedRun, RunLevel};
 use kato_estimator::{Calibration, EstimatedHierarchy, StorageEstimator, Target};
+use kato_test_needs::is_thorough;
 
 use crate::corpus::{self, Corpus, Draws};
 
-const SPLITS: usize = 20;
+/// Random splits of each case.
+fn n_splits() -> usize {
+    if is_thorough() { 20 } else { 8 }
+}
 
 #[derive(Default)]
 struct Errors {
@@ -42,7 +46,7 @@ fn measure(corpus: &Corpus, chunk_size: usize, share: f64) -> Errors {
     let repeats = full.levels[0].learns as f64 - truth;
     let n = (corpus.documents.len() as f64 * share).round().max(1.0) as usize;
     let mut errors = Errors::default();
-    for split in 0..SPLITS {
+    for split in 0..n_splits() {
         let mut draws = Draws::from_seed((split * 1_000 + chunk_size) as u64);
         let sample = corpus::sample(&hierarchy, draws.choose(&corpus.documents, n));
         let estimator = StorageEstimator::builder()
@@ -72,7 +76,7 @@ fn measure(corpus: &Corpus, chunk_size: usize, share: f64) -> Errors {
 fn print_row(corpus: &Corpus, chunk_size: usize, errors: &Errors) {
     let percent = |value: f64| value * 100.0;
     println!(
-        "| {} | {chunk_size} | {:.1} % ({:+.1} %) | {:.1} % ({:+.1} %) | {:.0} % | {} of {SPLITS} |",
+        "| {} | {chunk_size} | {:.1} % ({:+.1} %) | {:.1} % ({:+.1} %) | {:.0} % | {} of {} |",
         corpus.name,
         percent(Errors::median(&errors.patterns)),
         percent(Errors::worst(&errors.patterns)),
@@ -80,6 +84,7 @@ fn print_row(corpus: &Corpus, chunk_size: usize, errors: &Errors) {
         percent(Errors::worst(&errors.bytes_known)),
         percent(Errors::median(&errors.repeats)),
         errors.covered,
+        n_splits(),
     );
 }
 
@@ -106,9 +111,9 @@ fn one_percent_of_the_documents_tells_the_distinct_patterns_of_all() {
     }
     assert_eq!(failures, [] as [usize; 0]);
     assert!(
-        covered * 10 >= 4 * SPLITS * 9,
+        covered * 10 >= 4 * n_splits() * 9,
         "intervals for 90 % covered {covered} of {}",
-        4 * SPLITS
+        4 * n_splits()
     );
 }
 
@@ -127,9 +132,9 @@ fn other_texts_and_other_documents_are_told_within_their_intervals() {
         }
     }
     assert!(
-        covered * 10 >= 8 * SPLITS * 9,
+        covered * 10 >= 8 * n_splits() * 9,
         "intervals for 90 % covered {covered} of {}",
-        8 * SPLITS
+        8 * n_splits()
     );
 }
 
@@ -140,10 +145,14 @@ fn a_run_over_neighbouring_documents_tells_ten_times_as_many_without_bias() {
     };
     println!("| corpus | chunk | documents | learn calls | mean error | largest error | covered |");
     let (mut n_covered, mut n_all) = (0, 0);
+    let (chunk_sizes, numbers): (&[usize], &[usize]) = match is_thorough() {
+        true => (&[3, 5, 8], &[25, 100, 250, 500]),
+        false => (&[3, 8], &[25, 250]),
+    };
     for corpus in [&corpora[0], &corpora[2]] {
-        for (chunk_size, n) in [3, 5, 8]
-            .into_iter()
-            .flat_map(|size| [25, 100, 250, 500].map(|n| (size, n)))
+        for (chunk_size, n) in chunk_sizes
+            .iter()
+            .flat_map(|&size| numbers.iter().map(move |&n| (size, n)))
         {
             let hierarchy = EstimatedHierarchy::new([chunk_size]).unwrap();
             let beyond = corpus.documents.len() - 10 * n;
