@@ -148,8 +148,8 @@ mod tests {
         let first = writers.begin_in_turn();
         // A round in the background waits for nobody.
         drop(writers.begin());
+        let (begun, second) = channel();
         thread::scope(|scope| {
-            let (begun, second) = channel();
             scope.spawn(|| {
                 let second = writers.begin_in_turn();
                 begun.send(second.cancel().clone()).unwrap();
