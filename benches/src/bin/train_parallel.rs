@@ -21,6 +21,7 @@ use clap::Parser;
 use kato_learner::{HierarchicalConceptLearner, LearnError, LearnScratch, TextDocument};
 use kato_loader::{StreamingDatasetLoader, TextUnit};
 use kato_probe::process::{peak_bytes, processor_seconds};
+use kato_report::figures::median;
 use kato_scheduler::activity::Activity;
 use kato_scheduler::backend::{RefusedDocument, WorkSize};
 use kato_scheduler::{
@@ -84,7 +85,7 @@ fn main() -> Result<()> {
         documents = learned;
         two.push(scheduled(&learner, &args.corpus, 2, WorkDistribution::default())?.0);
     }
-    let (bare, one, two) = (median(bare), median(one), median(two));
+    let (bare, one, two) = (medians(&bare)?, medians(&one)?, medians(&two)?);
     println!("{documents} documents; medians of {} rounds", args.rounds);
     println!(
         "bare loop      {:.3} s wall, {:.3} s of processor time",
@@ -329,10 +330,10 @@ impl Clock {
 }
 
 /// Returns the median of each of the two times, which may be of different rounds.
-fn median(mut took: Vec<Took>) -> Took {
-    took.sort_by(|a, b| a.wall.total_cmp(&b.wall));
-    let wall = took[took.len() / 2].wall;
-    took.sort_by(|a, b| a.cpu.total_cmp(&b.cpu));
-    let cpu = took[took.len() / 2].cpu;
-    Took { wall, cpu }
+fn medians(took: &[Took]) -> Result<Took> {
+    let of = |time: fn(&Took) -> f64| median(took.iter().map(time)).context("no rounds");
+    Ok(Took {
+        wall: of(|took| took.wall)?,
+        cpu: of(|took| took.cpu)?,
+    })
 }

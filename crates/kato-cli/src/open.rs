@@ -78,7 +78,7 @@ pub(crate) fn open_head_of(
     options: HeadOptions,
 ) -> Result<TextHead> {
     let line = format!(
-        "opening the head of {}; where it counts the patterns and can keep the counts, it opens at once the next time",
+        "opening the head of {}: it may have to count the patterns first. It opens at once the next time if it can keep the counts",
         kb.dir.display()
     );
     patiently(kb, &line, || {

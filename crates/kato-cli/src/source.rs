@@ -123,7 +123,15 @@ pub(crate) struct SourceArgs {
 /// Hides all but a few of these options in the help of a command whose plan says what is read and how.
 #[cfg(feature = "cluster")]
 pub(crate) fn hide_how_to_read(command: Command) -> Command {
-    const TAKEN: [&str; 4] = ["loader_workers", "registry", "cache", "cache_size"];
+    // The plan keeps what a file holds, and not whether it may be read.
+    const TAKEN: [&str; 6] = [
+        "max_window",
+        "allow_empty",
+        "loader_workers",
+        "registry",
+        "cache",
+        "cache_size",
+    ];
     let all = SourceArgs::augment_args(Command::new("source"));
     let arguments = all
         .get_arguments()
@@ -483,7 +491,7 @@ impl SourceArgs {
     }
 
     /// Sets what decides whether a dataset can be read, and not what it holds.
-    fn apply_to_reading(
+    pub(crate) fn apply_to_reading(
         &self,
         builder: StreamingDatasetLoaderBuilder,
     ) -> StreamingDatasetLoaderBuilder {
@@ -676,7 +684,9 @@ mod tests {
                 .get_arguments()
                 .filter(|argument| !argument.is_hide_set());
             let shown: Vec<&str> = shown.filter_map(clap::Arg::get_long).collect();
-            assert!(shown.contains(&"cache") && shown.contains(&"loader-workers"));
+            for flag in ["cache", "loader-workers", "max-window", "allow-empty"] {
+                assert!(shown.contains(&flag), "{name} --{flag}");
+            }
             for flag in ["field", "format", "shuffle", "max-rows"] {
                 assert_eq!(shown.contains(&flag), reads, "{name} --{flag}");
             }

@@ -137,7 +137,7 @@ impl Destination {
         }
     }
 
-    /// Returns the file in which a run lists what it skipped, unless its options name another. An empty
+    /// Returns the file in which a run begins to list what it skips, unless its options name another. An empty
     /// path for memory and for stores, which have no place for one.
     #[must_use]
     pub fn ledger(&self) -> PathBuf {

@@ -21,6 +21,7 @@ pub use self::parts::{
 };
 use self::text::{by_text, rfc3339};
 use crate::manifest_file::check_version;
+use crate::record::LEDGER_OPTION;
 use crate::{RunId, RunsError};
 
 /// The version of the file.
@@ -240,6 +241,8 @@ impl RunManifest {
         manifest.backend = backend;
         manifest.lineage.push(origin);
         manifest.contents = None;
+        // The list is the original's, which goes on with it.
+        manifest.options.remove(LEDGER_OPTION);
         manifest
     }
 }

@@ -1,6 +1,6 @@
 //! The manifest of a run in training, kept up to date where the run lies.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 #[cfg(feature = "mongodb")]
 use std::sync::Arc;
 
@@ -26,6 +26,10 @@ pub(crate) struct Record {
     /// What was foretold of the run over the corpus of the next session.
     forecast: Option<Forecast>,
 }
+
+/// The option of a manifest that is kept with a run, and not beside it, which says where the list of what the run has
+/// skipped lies.
+pub(crate) const LEDGER_OPTION: &str = "ledger";
 
 /// The place where a manifest is kept.
 #[derive(Debug)]
@@ -126,6 +130,26 @@ impl Record {
         })
     }
 
+    /// Returns the list of what the run has skipped, where its manifest does not lie beside that; `None` where it has
+    /// none that is there.
+    pub(crate) fn ledger(&self) -> Option<PathBuf> {
+        let is_beside = matches!(self.place, Place::File(_));
+        let found = self.manifest.options.get(LEDGER_OPTION)?.as_str()?;
+        Some(PathBuf::from(found)).filter(|path| !is_beside && path.is_file())
+    }
+
+    /// Notes where the list of what the run skips lies, where its manifest does not lie beside that.
+    fn note_ledger(&mut self, ledger: Option<&Path>) {
+        let is_beside = matches!(self.place, Place::File(_));
+        let path = ledger.and_then(|ledger| std::path::absolute(ledger).ok());
+        // Where no list is named nothing is skipped in this session, and what was is listed where it was.
+        if let Some(path) = path.filter(|_| !is_beside) {
+            let path = path.display().to_string();
+            let options = &mut self.manifest.options;
+            options.insert(LEDGER_OPTION.to_owned(), path.into());
+        }
+    }
+
     /// Notes what was foretold of the run, from its next session on.
     pub(crate) fn foretell(&mut self, forecast: Forecast) {
         self.forecast = Some(forecast);
@@ -160,6 +184,7 @@ impl Record {
         self.manifest = manifest
             .with_option("n_workers", options.n_workers.to_string())
             .with_option("distribution", options.distribution.name());
+        self.note_ledger(options.ledger.as_deref());
         self.manifest.forecast = self.forecast.or(self.manifest.forecast);
         let mut has_begun = self.recorded.is_none();
         // A new run is recorded before it learns, so that one that is killed soon is on record,

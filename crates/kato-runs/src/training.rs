@@ -183,10 +183,11 @@ impl TrainingRun {
                 (target, record, loader)
             }
         };
+        let begun = record.as_ref().and_then(Record::ledger);
         let run = Self {
             target,
+            ledger: begun.unwrap_or(ledger),
             record,
-            ledger,
         };
         Ok((run, loader))
     }
@@ -271,8 +272,8 @@ impl TrainingRun {
         }
     }
 
-    /// Returns the file that lists what was skipped, unless the options name another; as
-    /// [`Destination::ledger`].
+    /// Returns the file that lists what was skipped, unless the options name another: as
+    /// [`Destination::ledger`], or, of a run in a MongoDB that has begun a list on this machine, that one.
     #[must_use]
     pub fn ledger(&self) -> &Path {
         &self.ledger

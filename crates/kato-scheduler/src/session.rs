@@ -164,6 +164,19 @@ impl<B: Backend> Training<'_, B> {
         let start = Instant::now();
         let merged_before = backend.merging_time();
         let checkpoint = check_position(loader, backend)?;
+        if let Some(ledger) = &options.ledger
+            && checkpoint.ledger_bytes > 0
+            && !ledger.exists()
+        {
+            let path = std::path::absolute(ledger).unwrap_or_else(|_| ledger.clone());
+            on_event(TrainingEvent::Notice {
+                text: format!(
+                    "the list of what was skipped so far is not at {}: a list of what is skipped from now on begins there. Keep the \
+                     former under another name",
+                    path.display()
+                ),
+            });
+        }
         // Before any thread is started: a ledger that cannot be used ends the run while nothing is
         // learned.
         let ledger = options

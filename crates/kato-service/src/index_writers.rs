@@ -19,6 +19,8 @@ const MAX_FAULTS: usize = 1000;
 #[derive(Debug, Default)]
 pub(crate) struct IndexWriters {
     state: Mutex<State>,
+    /// Held by the one that is written before a node is opened.
+    opening: Mutex<()>,
     /// Indexes that were written.
     pub(crate) n_written: Counter,
 }
@@ -39,11 +41,23 @@ pub(crate) struct IndexWriting<'a> {
     writers: &'a IndexWriters,
     number: u64,
     cancel: Cancel,
+    _turn: Option<MutexGuard<'a, ()>>,
 }
 
 impl IndexWriters {
+    /// Begins to write the index of a node that is opened, once no other is written for that: any number of nodes may
+    /// be asked for at once, and each writing takes its memory.
+    pub(crate) fn begin_in_turn(&self) -> IndexWriting<'_> {
+        let turn = self.opening.lock();
+        self.begin_with(Some(turn.unwrap_or_else(PoisonError::into_inner)))
+    }
+
     /// Begins to write an index. After [`stop`](Self::stop) it is cancelled from the beginning.
     pub(crate) fn begin(&self) -> IndexWriting<'_> {
+        self.begin_with(None)
+    }
+
+    fn begin_with<'a>(&'a self, turn: Option<MutexGuard<'a, ()>>) -> IndexWriting<'a> {
         let cancel = Cancel::new();
         let mut state = self.lock();
         let number = state.next;
@@ -57,6 +71,7 @@ impl IndexWriters {
             writers: self,
             number,
             cancel,
+            _turn: turn,
         }
     }
 
@@ -116,5 +131,34 @@ impl IndexWriting<'_> {
 impl Drop for IndexWriting<'_> {
     fn drop(&mut self) {
         self.writers.lock().running.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn nodes_that_are_opened_at_once_have_their_indexes_written_one_after_the_other() {
+        let writers = IndexWriters::default();
+        let first = writers.begin_in_turn();
+        // A round in the background waits for nobody.
+        drop(writers.begin());
+        let (begun, second) = channel();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let second = writers.begin_in_turn();
+                begun.send(second.cancel().clone()).unwrap();
+            });
+            assert!(second.recv_timeout(Duration::from_millis(50)).is_err());
+            // Who waits for a turn is stopped as well.
+            writers.stop();
+            drop(first);
+            assert!(second.recv().unwrap().is_cancelled());
+        });
     }
 }

@@ -105,7 +105,9 @@ pub struct ServiceOptions {
     /// the greater number of the two counts. Default 10.
     pub index_after_percent: u32,
     /// Bytes of memory that writing an index takes for sorting; beside them it takes 4 bytes for each
-    /// pattern of the node. Default 256 MiB.
+    /// pattern of the node. Two indexes are written at once at most: that of a node that does not fit into memory
+    /// before it is opened, and one of a round of [`Service::write_indexes`](crate::Service::write_indexes). Default
+    /// 256 MiB.
     pub index_sort_memory: usize,
     /// Bytes of memory at most that the [heads](crate::Service::next) of all nodes take together,
     /// about, and one that is being counted beside them. Those that were not asked for longest make

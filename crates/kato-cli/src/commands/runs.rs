@@ -24,6 +24,7 @@ use crate::writable::check_file;
 ///
 /// A run is a knowledge base in the directory given by --in or one level deeper, or a file
 /// NAME.kato-run.json of a run whose nodes are on a KATO server; in a MongoDB, every run there.
+/// Symbolic links and names that begin with a dot are passed over.
 /// RUN is its name, its id or the beginning of one, or a path of its directory or file: any, or the
 /// end of the one that list shows. Reading works also while a run is trained, and shows its last
 /// commit; a change needs the run for itself, as an export from a MongoDB does, and is done as a

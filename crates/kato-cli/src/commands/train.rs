@@ -224,6 +224,8 @@ fn run(args: &Args) -> Result<ExitCode> {
         args.destination.start(args.resume, args.add),
         |position| loader_at(args, position, &options),
     )?;
+    // A run in a MongoDB goes on with the list that it has begun, wherever that lies.
+    options.ledger = options.ledger.map(|_| run.ledger().to_owned());
     // Until here Ctrl-C ends the process at once.
     let cancel_index = Cancel::new();
     let (stop, cancel) = (options.stop.clone(), cancel_index.clone());
@@ -261,7 +263,7 @@ fn run(args: &Args) -> Result<ExitCode> {
                 unbegun::forget(begun, &ledger, &run);
             }
             if args.add {
-                unbegun::tell_not_added(&run);
+                unbegun::tell_not_added(&run, is_of_corpus(&error));
             }
             return Err(error);
         }

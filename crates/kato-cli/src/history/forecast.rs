@@ -69,11 +69,21 @@ pub(crate) fn forecast(history: &TrainingHistory, asked: &Asked<'_>) -> Result<F
     let time = of_any_time - runs.len();
     let left_out = leave_out(&mut runs, like.as_ref(), settings)?;
     let left_out = LeftOut { time, ..left_out };
+    let leaves_out = left_out != LeftOut::default();
+    if runs.is_empty() && leaves_out {
+        bail!(
+            "no run tells the time of this one; {}",
+            left_out.text().trim_end()
+        );
+    }
     let largest = largest(&runs, &settings.chunk_sizes);
     let of_largest = largest.map(|run| run.outcome.learns() as f64 / run.outcome.samples as f64);
-    let learns_a_sample = asked.learns_a_sample.or(of_largest).context(
-        "no run has these chunk sizes, so nothing tells how many learn calls a document makes: give --learns N",
-    )?;
+    let learns_a_sample = asked.learns_a_sample.or(of_largest).with_context(|| {
+        let which = if leaves_out { " that is not left out" } else { "" };
+        format!(
+            "no run{which} has these chunk sizes, so nothing tells how many learn calls a document makes: give --learns N"
+        )
+    })?;
     let recorded: Vec<RecordedRun> = runs.iter().map(taken).collect();
     let model = LearnCallModel::fit(&recorded)?;
     let batch = settings

@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
 use kato_runs::{TrainingRun, TrainingTarget};
-use kato_scheduler::Checkpoint;
+use kato_scheduler::{Backend as _, Checkpoint};
 use kato_store::PatternStore as _;
 
 use crate::notice;
@@ -75,19 +75,31 @@ pub(crate) fn forget(begun: Option<Unbegun>, ledger: &Path, run: &TrainingRun) {
     drop(begun.restore());
 }
 
-/// Says of a run that could not learn what was to be added whether the same command is the way on: where nothing of
-/// it was learned the run is complete as before, and --resume would find nothing to do.
-pub(crate) fn tell_not_added(run: &TrainingRun) {
+/// Says of a run that could not learn what was to be added what is the way on. Where nothing of it was learned, a
+/// directory or a MongoDB is complete as before, and --resume would find nothing to do. Elsewhere the run has both
+/// corpora by now, and another --add would be refused.
+pub(crate) fn tell_not_added(run: &TrainingRun, is_of_corpus: bool) {
     let position = match run.target() {
         TrainingTarget::Directory(store) => store.checkpoint(),
         TrainingTarget::Mongodb(store) => store.checkpoint(),
+        TrainingTarget::Server(nodes) => nodes.checkpoint(),
         _ => return,
     };
-    if Checkpoint::from_json(&position).is_ok_and(|it| it.is_some_and(|it| it.complete)) {
-        notice::say(
-            "nothing was added, and the run is complete as before: mend or leave out what failed, then add again, without --resume",
-        );
-    }
+    let Ok(Some(position)) = Checkpoint::from_json(&position) else {
+        return;
+    };
+    notice::say(match (position.complete, is_of_corpus) {
+        (true, _) => {
+            "nothing was added, and the run is complete as before: mend or leave out what failed, then add again, without --resume"
+        }
+        (false, true) => {
+            "what was to be added is a part of the run by now: go on with --resume and --skip-errors, without --add and SOURCE, \
+             which leaves out what cannot be read or learned, and lists it"
+        }
+        (false, false) => {
+            "what was to be added is a part of the run by now: go on with --resume, without --add and SOURCE"
+        }
+    });
 }
 
 /// Returns the first line of a file; `None` where there is none.

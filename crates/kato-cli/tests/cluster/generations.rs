@@ -14,6 +14,44 @@ fn work(place: &Place, tasks: u32, kb: &str) {
     place.succeeds(&format!("cluster publish --kb {kb}"));
 }
 
+/// Compresses less than a block of text as `zstd --long=28` does, and no smaller: its window is 256 MiB.
+fn with_long_window(text: &[u8]) -> Vec<u8> {
+    let block = u32::try_from(text.len()).unwrap() << 3 | 1;
+    let head = [0x28, 0xb5, 0x2f, 0xfd, 0, 18 << 3];
+    [&head, &block.to_le_bytes()[..3], text].concat()
+}
+
+#[test]
+fn whether_a_file_may_be_read_is_said_to_every_step_that_reads_it() {
+    let place = Place::new();
+    for corpus in ["corpus", "more"] {
+        let text = fs::read(place.path("corpus/0.jsonl")).unwrap();
+        fs::write(
+            place.path(&format!("{corpus}.jsonl.zst")),
+            with_long_window(&text),
+        )
+        .unwrap();
+    }
+    for step in [
+        "plan corpus.jsonl.zst --levels 4,3 --tasks 1 --by-positions",
+        "learn --task 0",
+        "extend more.jsonl.zst --tasks 1 --by-positions",
+        "learn --task 0",
+    ] {
+        let said = place.fails(&format!("cluster {step}"), 1);
+        assert!(
+            said.contains("allow it with --max-window"),
+            "{step}: {said}"
+        );
+        place.succeeds(&format!("cluster {step} --max-window 256MiB"));
+    }
+    fs::write(place.path("blank.jsonl"), "{\"text\":\"\"}\n").unwrap();
+    let extend = "cluster extend blank.jsonl --tasks 1 --by-positions --max-window 256MiB";
+    let said = place.fails(extend, 1);
+    assert!(said.contains("allow it with --allow-empty"), "{said}");
+    place.succeeds(&format!("{extend} --allow-empty"));
+}
+
 #[test]
 fn a_plan_that_is_extended_ends_in_what_one_machine_learns_of_both() {
     let place = Place::new();

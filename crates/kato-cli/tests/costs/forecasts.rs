@@ -93,6 +93,25 @@ fn a_forecast_is_of_one_machine_and_one_kind_of_place() {
     let learns = "30,000 learn calls in all, as many a document as --learns tells\n";
     assert!(told.contains(learns), "{told}");
 
+    // Of runs that are left out nothing is denied.
+    for (levels, workers, expected) in [
+        (
+            "5,7",
+            "3",
+            "no run tells the time of this one; left out: 4 runs of another machine",
+        ),
+        (
+            "9,9",
+            "1",
+            "no run that is not left out has these chunk sizes",
+        ),
+    ] {
+        let words = ["forecast", "--levels", levels, "--documents", "1000"];
+        let words = [&words[..], &["--history", "runs.db", "--workers", workers]].concat();
+        let told = place.refusal("history", &words, 1);
+        assert!(told.contains(expected), "{told}");
+    }
+
     record(&mut open("there.db"), &there, ("embedded", 1), 0.01);
     let words = ["forecast", "--levels", "5,7", "--documents", "1000"];
     let words = [&words[..], &["--history", "there.db"]].concat();

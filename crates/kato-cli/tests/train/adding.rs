@@ -1,6 +1,8 @@
 //! A corpus that is added behind another: the knowledge base is that of a training of both.
 
-use crate::place::Place;
+use kato_stock_server::{StockOptions, StockServer};
+
+use crate::place::{Place, object};
 use crate::report::stderr;
 
 /// A folder with the corpus in three parts, `a.jsonl` to `c.jsonl`, and `whole` trained on all of them.
@@ -85,6 +87,36 @@ fn what_cannot_be_added_leaves_the_run_ready_for_another_addition() {
         place.trained(added, &ADD);
     }
     assert_eq!(place.exported("kb"), expected);
+}
+
+#[test]
+fn what_cannot_be_added_to_a_server_is_a_part_of_the_run_and_says_the_way_on() {
+    let place = Place::new().in_parts();
+    let server = StockServer::start(StockOptions::default().data(&place.path("data")));
+    let backend = format!("kato:{}", server.url());
+    let run = ["--backend", &backend, "--run", "r", "--settle", "1"];
+    // What is waited for is told, which a server takes its time for.
+    let train = |input: &str, more: &[&str]| {
+        let output = place.train(input, more).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        object(&output)
+    };
+    train("a.jsonl", &run);
+    std::fs::write(place.path("bad.jsonl"), "{\n").unwrap();
+    let add = [&run[..], &["--add"]].concat();
+    let (code, told) = refusal(&place, "bad.jsonl", &add);
+    assert_eq!(code, Some(1), "{told}");
+    let way = "go on with --resume and --skip-errors, without --add and SOURCE";
+    assert!(told.contains(way), "{told}");
+    let fixed = ["--tokenizer", "tokenizer.json", "--levels", "3,2"];
+    let more = ["--id-field", "id", "--quiet", "--resume", "--skip-errors"];
+    let resumed = [&fixed[..], &more, &run].concat();
+    let resumed = place.json("train", &resumed);
+    assert_eq!(
+        (&resumed["complete"], &resumed["errors"]),
+        (&true.into(), &1.into())
+    );
+    assert_eq!(train("b.jsonl", &add)["samples_processed"], 40);
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! Runs in a MongoDB: trained, resumed, listed, analysed, cleaned up, copied and deleted by the
 //! programs.
 
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
 use kato_mongo_server::{ServerOptions, is_installed, shared};
 use serde_json::{Value, json};
 
@@ -70,6 +74,54 @@ fn every_spelling_and_program_finds_the_run() {
     assert_eq!(there["nodes"], here["nodes"]);
     assert!(here["removed"].as_u64() > Some(0));
     assert!(!there["kb"].as_str().unwrap().contains('?'), "{there}");
+}
+
+#[test]
+fn what_is_skipped_is_listed_where_the_run_began_wherever_it_goes_on() {
+    let Some(uri) = server() else {
+        return;
+    };
+    let place = Place::new().with_bad_records();
+    let elsewhere = place.path("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let tokenizer = place.path("tokenizer.json");
+    fs::copy(tokenizer, elsewhere.join("tokenizer.json")).unwrap();
+    let corpus = place.path("bad.jsonl");
+    let run = ["--backend", &uri, "--run", "skips", "--skip-errors"];
+    let train = |more: &[&str]| place.train(corpus.to_str().unwrap(), &[&run, more].concat());
+    let went_well = |mut command: Command| {
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        (object(&output), stderr(&output))
+    };
+    went_well(train(&["--max-documents", "15"]));
+    let list = place.path("skips.errors.jsonl");
+    let n_listed = |list: &Path| fs::read_to_string(list).unwrap().lines().count();
+    let n_before = n_listed(&list);
+    assert!(n_before > 0);
+    let go_on = |more: &[&str]| {
+        let mut command = train(&[&["--resume"], more].concat());
+        command.current_dir(&elsewhere);
+        command
+    };
+    went_well(go_on(&["--max-documents", "25"]));
+    let n_both = n_listed(&list);
+    assert!(n_both > n_before);
+    assert!(!elsewhere.join("skips.errors.jsonl").exists());
+    // One that is away is told, and never cut.
+    let kept = place.path("kept.jsonl");
+    fs::rename(&list, &kept).unwrap();
+    let (report, told) = went_well(go_on(&[]));
+    assert!(
+        told.contains("the list of what was skipped so far is not at "),
+        "{told}"
+    );
+    let rest = n_listed(&elsewhere.join("skips.errors.jsonl"));
+    assert_eq!(report["errors"], n_both + rest);
+    assert_eq!(n_listed(&kept), n_both);
+    let shown = self::run(&place, &uri, "skips");
+    let ledger = shown["manifest"]["options"]["ledger"].as_str().unwrap();
+    assert!(ledger.ends_with("elsewhere/skips.errors.jsonl"), "{ledger}");
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! Records that cannot be read and documents that cannot be learned: an end with an error, or each
 //! listed once.
 
+use std::cell::RefCell;
 use std::fs;
 
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::StreamingDatasetLoader;
-use kato_scheduler::{Checkpoint, TrainError, TrainingOptions};
+use kato_scheduler::{Checkpoint, TrainError, TrainingEvent, TrainingOptions};
 use kato_store::PatternStore;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -151,9 +152,14 @@ fn a_ledger_that_was_moved_away_begins_anew_and_one_that_was_cut_is_refused() {
     let ledger = corpus.path("skipped");
     let store = memory_store(&LEARNER);
     let options = with_ledger(Settings::EAGER.lenient(), &corpus);
+    let told = RefCell::new(Vec::new());
     let session = |max_documents| {
         let builder = corpus.lenient().with_max_documents(max_documents);
-        go_on(builder, &LEARNER, &store, &options, |_| {})
+        go_on(builder, &LEARNER, &store, &options, |event| {
+            if let TrainingEvent::Notice { text } = event {
+                told.borrow_mut().push(text);
+            }
+        })
     };
     session(10).unwrap();
     let entries = fs::read(&ledger).unwrap();
@@ -170,8 +176,11 @@ fn a_ledger_that_was_moved_away_begins_anew_and_one_that_was_cut_is_refused() {
     assert_eq!(store.checkpoint(), checkpoint);
     assert_eq!(fs::read(&ledger).unwrap().len(), entries.len() - 1);
 
+    assert!(told.borrow().is_empty(), "{told:?}");
     fs::remove_file(&ledger).unwrap();
     session(12).unwrap();
+    let place = format!("skipped so far is not at {}", ledger.display());
+    assert!(told.borrow()[0].contains(&place), "{told:?}");
     assert_eq!(fs::read(&ledger).unwrap(), b"");
 
     fs::write(&ledger, b"what a crash left").unwrap();

@@ -122,7 +122,7 @@ fn write_before_opening(
     node_id: &str,
     disk: Disk<'_>,
 ) -> Result<StoreIndex, ServiceError> {
-    let writing = disk.index_writers.begin();
+    let writing = disk.index_writers.begin_in_turn();
     let built = kato_prediction::disk::build(store, &build_options(disk, writing.cancel()));
     if built.as_ref().is_ok_and(|report| !report.was_there) {
         disk.index_writers.n_written.add(1);

@@ -156,8 +156,9 @@ pub(super) async fn extend_plan(cluster: &Cluster, args: &ExtendArgs) -> Result<
             .source
             .fetcher_for(cluster.last_made().await?.corpus())?,
     };
-    let added: Vec<Source> = sources.sources().to_vec();
+    let (added, reading) = (sources.sources().to_vec(), args.source.clone());
     let add = move |builder: StreamingDatasetLoaderBuilder| {
+        let builder = reading.apply_to_reading(builder);
         let builder = added
             .iter()
             .fold(builder, |builder, source| source.add_to(builder));
