@@ -73,7 +73,7 @@ pub(crate) struct RunArguments {
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) find_batch: bool,
     /// Memory for `--find-batch`; what is free by default
-    #[arg(long, value_name = "MIB")]
+    #[arg(long, value_name = "MIB", requires = "find_batch")]
     pub(crate) memory_mib: Option<u64>,
     #[command(flatten)]
     pub(crate) cache: CacheArguments,

@@ -241,6 +241,20 @@ fn what_does_not_fit_is_told_with_flags_and_an_exit_code() -> Done {
             "--depth",
         ),
         (&["check", "t.tsv", "--prune"], 2, "--tree"),
+        (
+            &[
+                "pretrain",
+                "t.tsv",
+                "--tree",
+                "t.nwk",
+                "--out",
+                "p",
+                "--memory-mib",
+                "5",
+            ],
+            2,
+            "--find-batch",
+        ),
         (&["synth", "--out", "s", "--offset", "3"], 2, "--fasta"),
         (
             &["check", "t.tsv", "--metadata", "long"],
