@@ -272,11 +272,12 @@ impl View for WritingView {
         };
         let logs = writing.tokens.iter().map(|token| -token.probability.log2());
         let bits: f64 = logs.sum();
-        let summary = format!(
-            "{}, {:.2} bits each; the end: {end}",
-            counted(writing.tokens.len(), "token"),
-            bits / writing.tokens.len().max(1) as f64
-        );
+        let n_tokens = writing.tokens.len();
+        let each = match n_tokens {
+            0 => String::new(),
+            n => format!(", {:.2} bits each", bits / n as f64),
+        };
+        let summary = format!("{}{each}; the end: {end}", counted(n_tokens, "token"));
         text + &format!("{}\n", dim(&summary))
     }
 }

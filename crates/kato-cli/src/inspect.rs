@@ -21,7 +21,7 @@ use serde::Serialize;
 use crate::output::stdout;
 
 pub(crate) use decode::Decoder;
-pub(crate) use exchange::{export, import, write_whole};
+pub(crate) use exchange::{export, import};
 pub(crate) use find::find;
 pub(crate) use histogram::Histograms;
 pub(crate) use layout::terminal_width;

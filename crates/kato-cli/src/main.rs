@@ -32,6 +32,7 @@ mod numbers;
 mod occurrences;
 mod open;
 mod output;
+mod overwriting;
 mod parents;
 mod patience;
 mod pilot;

@@ -105,8 +105,29 @@ pub(crate) fn chunk_size(text: &str) -> Result<usize, String> {
     within(text, 2..=10_000)
 }
 
+/// Parses the documents of a training whose speed is predicted.
+///
+/// # Errors
+///
+/// When the text is no number of them.
+pub(crate) fn documents(text: &str) -> Result<u64, String> {
+    within(text, 1..=1_000_000_000_000)
+}
+
+/// Parses the tokens of a document of such a training.
+///
+/// # Errors
+///
+/// When the text is no number of them.
+pub(crate) fn tokens_a_document(text: &str) -> Result<u64, String> {
+    within(text, 1..=10_000_000)
+}
+
 /// Parses a number that lies in a range.
-fn within(text: &str, range: RangeInclusive<usize>) -> Result<usize, String> {
+fn within<N: FromStr + PartialOrd + Display>(
+    text: &str,
+    range: RangeInclusive<N>,
+) -> Result<N, String> {
     let number = text.parse().ok().filter(|number| range.contains(number));
     number.ok_or_else(|| told(range.start(), range.end()))
 }

@@ -236,8 +236,12 @@ impl View for PredictionView {
             self.as_older()
         ));
         text += &format!("state {}\n", quoted(&texts.state, width.saturating_sub(6)));
-        if self.predictions.is_empty() {
+        if self.n_found == 0 {
             return text + "nothing that was learned resembles it\n";
+        }
+        if self.predictions.is_empty() {
+            // As many were asked for.
+            return text;
         }
         let rows: Vec<Vec<String>> = self.predictions.iter().map(row).collect();
         let header = ["name", "potential", "similarity", "evidence", "confidence"];

@@ -16,7 +16,7 @@ use crate::commands::{
 };
 use crate::exit::{EXIT_CODES, exit_code, failed};
 use crate::logging::LogArgs;
-use crate::{advice, interrupt, names, notice, settings, source, unused, usage};
+use crate::{advice, interrupt, names, notice, overwriting, settings, source, unused, usage};
 
 /// Learns patterns of patterns from text, exactly and traceably, and answers from them: kato-rs,
 /// hierarchical concept learning with KATO.
@@ -101,7 +101,11 @@ pub(crate) fn main() -> ExitCode {
     let matches = arguments
         .parsed(&definition)
         .unwrap_or_else(|error| notice::exit(&usage::explained(error, &definition, &line)));
-    advice::heed(&unused::innermost(&definition, &matches).command);
+    let innermost = unused::innermost(&definition, &matches);
+    advice::heed(&innermost.command);
+    if let Err(error) = overwriting::check(&innermost) {
+        return failed(&error);
+    }
     let program = Program::from_arg_matches(&matches);
     let mut program = program.unwrap_or_else(|error| notice::exit(&error));
     if let (Command::Plan(plan), Some((_, matches))) = (&mut program.command, matches.subcommand())

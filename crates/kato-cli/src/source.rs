@@ -24,7 +24,7 @@ use crate::exit::bail_as;
 use crate::machine;
 use crate::patience::patiently;
 use crate::remote::{self, Fetcher, Location};
-use crate::{settings, unused};
+use crate::{overwriting, settings, unused};
 
 /// The forms of a SOURCE, for the help of the commands.
 pub(crate) const SOURCE_HELP: &str = "\
@@ -580,6 +580,7 @@ impl Sources {
     ) -> Result<StreamingDatasetLoader> {
         let loader = builder.build()?;
         self.args.check_used(&loader)?;
+        overwriting::refuse_files_of(&loader)?;
         Ok(loader)
     }
 

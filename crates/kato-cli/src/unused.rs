@@ -43,7 +43,7 @@ pub(crate) struct Innermost<'a> {
     pub(crate) command: Command,
     /// Its words.
     path: String,
-    matches: &'a ArgMatches,
+    pub(crate) matches: &'a ArgMatches,
 }
 
 /// Returns the command that a command line names.

@@ -1,11 +1,12 @@
 //! Files that a command writes at its end, looked at before it begins: hours of work must not end
 //! with a file that cannot be written.
 
-use std::fs::{self, OpenOptions};
-use std::io::ErrorKind;
-use std::path::Path;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use kato_store::EmbeddedStore;
 use kato_store::scratch::ScratchDir;
 
 use crate::exit::bail_as;
@@ -34,18 +35,22 @@ pub(crate) fn check_file(option: &str, file: &Path) -> Result<()> {
     checked.with_context(|| refusal(option, file))
 }
 
-/// Checks that a file can be put into the place of one that is there, or into an empty place.
+/// Checks that [`write_whole`] can write a file in the end: into the place of one that is there, or into an
+/// empty place.
 ///
 /// # Errors
 ///
-/// When it cannot be; the error begins with the option that names it.
+/// When it cannot; the error begins with the option that names it.
 pub(crate) fn check_replaceable(option: &str, file: &Path) -> Result<()> {
-    if fs::metadata(file).is_ok_and(|found| found.is_dir()) {
+    // Neither a directory nor a device is replaced.
+    if fs::metadata(file).is_ok_and(|found| !found.is_file()) {
         return check_file(option, file);
     }
     refuse_dash(option, file)?;
     refuse_file_above(option, file)?;
-    check_parent(file).with_context(|| refusal(option, file))
+    let target = behind_links(file);
+    check_parent(&target).with_context(|| refusal(option, file))?;
+    refuse_knowledge_base(&target).with_context(|| format!("{option} {}", file.display()))
 }
 
 /// Returns whether something else than a directory is at a place.
@@ -97,6 +102,99 @@ fn refuse_dash(option: &str, file: &Path) -> Result<()> {
 fn refusal(option: &str, file: &Path) -> String {
     let file = file.display();
     format!("{option} {file} cannot be written: choose another place")
+}
+
+/// Writes a file as a whole: beside its place first, and moved there when everything is written.
+///
+/// # Errors
+///
+/// When it cannot be written, or would lie in a knowledge base; then what was there stays.
+pub(crate) fn write_whole<T>(file: &Path, write: impl FnOnce(&mut File) -> Result<T>) -> Result<T> {
+    let target = behind_links(file);
+    refuse_knowledge_base(&target)?;
+    if target.is_dir() {
+        bail_as!(Conflict, "it is a directory; name a file in it");
+    }
+    // A device or a pipe cannot be replaced: a rename would put a file in its place.
+    if fs::metadata(&target).is_ok_and(|metadata| !metadata.is_file()) {
+        return write(&mut File::options().write(true).open(&target)?);
+    }
+    let mut part = Part::create(&target)?;
+    let written = write(&mut part.file)?;
+    // On the disk before the name points to it: after a power cut the file is the old one or the
+    // whole new one.
+    part.file.sync_all()?;
+    fs::rename(&part.path, &target)?;
+    part.is_done = true;
+    Ok(written)
+}
+
+/// Returns the file behind a symbolic link: it is replaced, and not the link.
+fn behind_links(file: &Path) -> PathBuf {
+    fs::canonicalize(file).unwrap_or_else(|_| file.to_owned())
+}
+
+/// Refuses a file in any knowledge base, because a slip of the finger could replace one of its
+/// files.
+fn refuse_knowledge_base(target: &Path) -> Result<()> {
+    // It need not be there yet, but the directory must.
+    let parent = target.parent().filter(|parent| *parent != Path::new(""));
+    let parent = fs::canonicalize(parent.unwrap_or(Path::new(".")))?;
+    let found = parent.ancestors().find(|dir| EmbeddedStore::exists(dir));
+    let dir = found.unwrap_or(Path::new("")).display();
+    if found.is_some() {
+        bail_as!(
+            Conflict,
+            "it would lie in the knowledge base {dir}: name a file elsewhere"
+        );
+    }
+    Ok(())
+}
+
+/// A file that is removed unless it was moved to its place.
+struct Part {
+    path: PathBuf,
+    file: File,
+    is_done: bool,
+}
+
+impl Part {
+    /// Creates `TARGET.part`, in place of one that was left behind.
+    fn create(target: &Path) -> io::Result<Self> {
+        let mut path = target.as_os_str().to_owned();
+        path.push(".part");
+        let path = PathBuf::from(path);
+        // What an export that was killed has left is removed. Of a link the target stays, and a
+        // directory is left alone.
+        if fs::symlink_metadata(&path).is_ok_and(|metadata| !metadata.is_dir()) {
+            fs::remove_file(&path)?;
+        }
+        Ok(Self {
+            file: File::create_new(&path)?,
+            path,
+            is_done: false,
+        })
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if !self.is_done {
+            // The error that led here is shown; a file that stays is overwritten by the next
+            // export.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Writes a text as [`write_whole`] does.
+///
+/// # Errors
+///
+/// As of it; the error names the file.
+pub(crate) fn write_text(file: &Path, text: &str) -> Result<()> {
+    write_whole(file, |out| Ok(out.write_all(text.as_bytes())?))
+        .with_context(|| format!("failed to write {}", file.display()))
 }
 
 /// Checks that files can be written into a directory in the end, which is made then if need be, and leaves

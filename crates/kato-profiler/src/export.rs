@@ -79,29 +79,44 @@ pub fn schema() -> serde_json::Value {
     schemars::schema_for!(ProfilingSummary).to_value()
 }
 
-/// Writes beside the file and renames, so that nobody ever sees a part of it.
+/// Writes beside the file and renames, so that nobody ever sees a part of it. A link to a file stays one, and
+/// what is there and no file, such as a pipe or a device, is written to as it is.
 pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), ProfileError> {
-    // A bare file name has an empty parent, which is no directory that could be opened.
-    let parent = path.parent().filter(|parent| *parent != Path::new(""));
-    let folder = parent.unwrap_or(Path::new("."));
-    let written = || -> std::io::Result<()> {
-        let mut builder = tempfile::Builder::new();
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            // Less what the umask removes, as for any new file.
-            builder.permissions(std::fs::Permissions::from_mode(0o666));
-        }
-        // In the same directory, because a file can only be renamed within a file system.
-        let mut file = builder.tempfile_in(folder)?;
-        file.write_all(content)?;
-        // Before the rename: after a crash the new name must not lead to an empty file.
-        file.as_file().sync_all()?;
-        file.persist(path).map_err(|error| error.error)?;
-        Ok(())
+    let written = match std::fs::metadata(path) {
+        // A renaming would put a file in its place.
+        Ok(found) if !found.is_file() && !found.is_dir() => std::fs::OpenOptions::new()
+            .write(true)
+            .open(path)
+            .and_then(|mut there| there.write_all(content)),
+        // Where links lead; what is not there yet has none.
+        _ => replace(
+            &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()),
+            content,
+        ),
     };
-    written().map_err(|source| ProfileError::Write {
+    written.map_err(|source| ProfileError::Write {
         path: path.to_owned(),
         source,
     })
+}
+
+/// Writes beside a file and renames.
+fn replace(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    // A bare file name has an empty parent, which is no directory that could be opened.
+    let parent = path.parent().filter(|parent| *parent != Path::new(""));
+    let folder = parent.unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // Less what the umask removes, as for any new file.
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    // In the same directory, because a file can only be renamed within a file system.
+    let mut file = builder.tempfile_in(folder)?;
+    file.write_all(content)?;
+    // Before the rename: after a crash the new name must not lead to an empty file.
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
 }

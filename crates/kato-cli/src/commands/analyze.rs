@@ -7,7 +7,6 @@
 //! kato analyze --compare before.json after.json
 //! ```
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -17,7 +16,7 @@ use crate::inspect::show;
 use crate::knowledge_base::{Access, KnowledgeBaseArgs};
 use crate::patience::Spinner;
 use crate::text_file::read_text;
-use crate::writable::check_file;
+use crate::writable::{check_replaceable, write_text};
 
 /// Takes a snapshot of a knowledge base: how often its patterns were learned, and how its levels
 /// are made of each other.
@@ -69,7 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     // A comparison opens no knowledge base, so the options of one are not checked.
     args.knowledge_base.check("analyze");
     if let Some(file) = &args.snapshot {
-        check_file("--snapshot", file)?;
+        check_replaceable("--snapshot", file)?;
     }
     let store = args.knowledge_base.open(Access::Read)?;
     let reading = format!("reading {}", args.knowledge_base);
@@ -82,7 +81,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     drop(spinner);
     if let Some(file) = &args.snapshot {
         let json = serde_json::to_string(&snapshot)? + "\n";
-        fs::write(file, json).with_context(|| format!("cannot write {}", file.display()))?;
+        write_text(file, &json)?;
     }
     show(&snapshot, args.json)
 }

@@ -3,19 +3,17 @@
 //!
 //! Run: `kato corpus --like sample.txt --text-size 100MB --seed 1 --out corpus.jsonl`
 
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 use std::time::Instant;
-use std::{fs, io};
 
 use anyhow::{Context, Result};
 use kato_random::corpus::{CorpusError, CorpusModel, CorpusStats, write_corpus};
 
 use crate::byte_size::ByteSize;
-use crate::exit::bail_as;
-use crate::inspect::write_whole;
 use crate::notice::say;
 use crate::numbers::counted;
-use crate::writable::check_replaceable;
+use crate::writable::{check_replaceable, write_whole};
 
 /// Makes text of any size that resembles a sample.
 ///
@@ -42,10 +40,6 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<()> {
     if let Some(out) = &args.out {
         check_replaceable("--out", out)?;
-        if is_same_file(out, &args.like) {
-            let out = out.display();
-            bail_as!(Conflict, "--out {out} is the sample: name another file");
-        }
     }
     let model = CorpusModel::read(&args.like)
         .with_context(|| format!("no corpus made like {}", args.like.display()))?;
@@ -68,12 +62,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         counted(n_bytes, "byte")
     ));
     Ok(())
-}
-
-/// Returns whether two names are of one file that is there.
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    let there = |path: &Path| fs::canonicalize(path).ok();
-    there(one).is_some_and(|one| there(other) == Some(one))
 }
 
 /// Writes the corpus to standard output.

@@ -19,7 +19,7 @@ use crate::hardware::{Analysis, show_step};
 use crate::inspect::show;
 use crate::interrupt::{AGAIN, is_interrupted, on_interrupt};
 use crate::meter::Meter;
-use crate::numbers::{chunk_size, depth};
+use crate::numbers::{chunk_size, depth, documents, tokens_a_document};
 use crate::writable::check_directory;
 
 /// Finds out what this machine can do, and predicts the speed of a training and what bounds it.
@@ -56,7 +56,8 @@ pub(crate) struct Args {
         long = "documents",
         alias = "samples",
         value_name = "N",
-        default_value_t = 1_000_000
+        default_value_t = 1_000_000,
+        value_parser = documents
     )]
     samples: u64,
     /// Symbols of a pattern in the training that is predicted.
@@ -76,7 +77,8 @@ pub(crate) struct Args {
         long = "tokens-a-document",
         alias = "tokens",
         value_name = "N",
-        default_value_t = 100
+        default_value_t = 100,
+        value_parser = tokens_a_document
     )]
     tokens: u64,
     /// Decides texts and places of the measurements.

@@ -195,7 +195,7 @@ mod answers {
     };
     use crate::inspect::show;
     use crate::output::stdout;
-    use crate::writable::check_directory;
+    use crate::writable::{check_directory, check_replaceable, write_text};
 
     impl Filter {
         fn filter(&self) -> RunFilter {
@@ -235,8 +235,10 @@ mod answers {
                     Some(file) if file.as_os_str() == "-" => {
                         Ok(stdout().write_all(comparison.to_csv().as_bytes())?)
                     }
-                    Some(file) => std::fs::write(file, comparison.to_csv())
-                        .with_context(|| format!("failed to write {}", file.display())),
+                    Some(file) => {
+                        check_replaceable("--csv", file)?;
+                        write_text(file, &comparison.to_csv())
+                    }
                 }
             }
             Command::Show { run } => show(&RunsView(history.run(run)?), json),

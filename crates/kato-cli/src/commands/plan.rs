@@ -51,7 +51,7 @@ use crate::planning::{
 use crate::repository::sources_or_own_text;
 use crate::source::{SOURCE_HELP, SourceArgs, is_stdin, shown};
 use crate::text_file::read_text;
-use crate::writable::check_file;
+use crate::writable::{check_replaceable, write_text};
 
 /// Text of the largest pilot for each worker, within the bounds of [`pilot_bytes`].
 const PILOT_BYTES_A_WORKER: u64 = 10_000_000;
@@ -192,19 +192,17 @@ pub(crate) fn run(args: &mut Args) -> Result<()> {
     let stop = &stop_on_interrupt();
     for (option, file) in [("--out", &args.out), ("--report", &args.report)] {
         file.as_deref()
-            .map_or(Ok(()), |file| check_file(option, file))?;
+            .map_or(Ok(()), |file| check_replaceable(option, file))?;
     }
     args.foretell.check()?;
     let catalogue = catalogue(args)?;
     let (plan, time) = plan(args, &catalogue, stop)?;
     if let Some(file) = &args.out {
         let text = serde_json::to_string_pretty(&plan)? + "\n";
-        std::fs::write(file, text)
-            .with_context(|| format!("failed to write {}", file.display()))?;
+        write_text(file, &text)?;
     }
     if let Some(file) = &args.report {
-        let written = std::fs::write(file, page(&plan, time.of_all()));
-        written.with_context(|| format!("failed to write {}", file.display()))?;
+        write_text(file, &page(&plan, time.of_all()))?;
     }
     show(&plan, args.json)
 }

@@ -27,7 +27,7 @@ use crate::repository::sources_or_own_text;
 use crate::source::{SOURCE_HELP, SourceArgs, is_stdin};
 use crate::tuning::{Configuration, Journal, MEASURES, QUALITY, Row, Trials, Tuning, page};
 use crate::unused;
-use crate::writable::check_file;
+use crate::writable::{check_replaceable, write_text};
 
 /// Compares settings by training a random part of the corpus with each, and ranks them.
 ///
@@ -136,7 +136,7 @@ const RULE: &str = "Of each round the best quarter goes on, and what cannot be t
 pub(crate) fn run(args: &mut Args) -> Result<()> {
     let stop = &stop_on_interrupt();
     if let Some(file) = &args.report {
-        check_file("--report", file)?;
+        check_replaceable("--report", file)?;
     }
     let configurations = configurations(args)?;
     let criteria = criteria(args)?;
@@ -184,8 +184,7 @@ pub(crate) fn run(args: &mut Args) -> Result<()> {
         ranking: rows.collect(),
     };
     if let Some(file) = &args.report {
-        let written = std::fs::write(file, page(&tuning));
-        written.with_context(|| format!("failed to write {}", file.display()))?;
+        write_text(file, &page(&tuning))?;
     }
     show(&tuning, args.json)
 }

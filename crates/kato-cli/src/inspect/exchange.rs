@@ -1,26 +1,25 @@
 //! Export to a file and import from one, with progress on a terminal.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write, stdin};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 #[cfg(not(feature = "parquet"))]
 use anyhow::anyhow;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use kato_loader::open_unless;
 use kato_scheduler::StopSignal;
-use kato_store::{EmbeddedStore, KnowledgeBase};
+use kato_store::KnowledgeBase;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::View;
 use super::overview::count;
-use crate::exit::bail_as;
 use crate::interrupt::AGAIN;
 use crate::numbers::counted;
 use crate::output::stdout;
-use crate::writable::refuse_file_above;
+use crate::writable::{refuse_file_above, write_whole};
 
 /// An export that was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -210,83 +209,6 @@ fn bar(template: &str) -> ProgressBar {
 /// Returns what a progress bar looks like.
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
-}
-
-/// Writes a file as a whole: beside its place first, and moved there when everything is written.
-///
-/// # Errors
-///
-/// When it cannot be written, or would lie in a knowledge base; then what was there stays.
-pub(crate) fn write_whole<T>(file: &Path, write: impl FnOnce(&mut File) -> Result<T>) -> Result<T> {
-    // Through a symbolic link the file behind it is replaced, and not the link.
-    let target = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    refuse_knowledge_base(&target)?;
-    if target.is_dir() {
-        bail_as!(Conflict, "it is a directory; name a file in it");
-    }
-    // A device or a pipe cannot be replaced: a rename would put a file in its place.
-    if fs::metadata(&target).is_ok_and(|metadata| !metadata.is_file()) {
-        return write(&mut File::options().write(true).open(&target)?);
-    }
-    let mut part = Part::create(&target)?;
-    let written = write(&mut part.file)?;
-    // On the disk before the name points to it: after a power cut the file is the old one or the
-    // whole new one.
-    part.file.sync_all()?;
-    fs::rename(&part.path, &target)?;
-    part.is_done = true;
-    Ok(written)
-}
-
-/// Refuses a file in any knowledge base, because a slip of the finger could replace one of its
-/// files.
-fn refuse_knowledge_base(target: &Path) -> Result<()> {
-    // It need not be there yet, but the directory must.
-    let parent = target.parent().filter(|parent| *parent != Path::new(""));
-    let parent = fs::canonicalize(parent.unwrap_or(Path::new(".")))?;
-    let found = parent.ancestors().find(|dir| EmbeddedStore::exists(dir));
-    let dir = found.unwrap_or(Path::new("")).display();
-    ensure!(
-        found.is_none(),
-        "it would lie in the knowledge base {dir}: name a file elsewhere"
-    );
-    Ok(())
-}
-
-/// A file that is removed unless it was moved to its place.
-struct Part {
-    path: PathBuf,
-    file: File,
-    is_done: bool,
-}
-
-impl Part {
-    /// Creates `TARGET.part`, in place of one that was left behind.
-    fn create(target: &Path) -> io::Result<Self> {
-        let mut path = target.as_os_str().to_owned();
-        path.push(".part");
-        let path = PathBuf::from(path);
-        // What an export that was killed has left is removed. Of a link the target stays, and a
-        // directory is left alone.
-        if fs::symlink_metadata(&path).is_ok_and(|metadata| !metadata.is_dir()) {
-            fs::remove_file(&path)?;
-        }
-        Ok(Self {
-            file: File::create_new(&path)?,
-            path,
-            is_done: false,
-        })
-    }
-}
-
-impl Drop for Part {
-    fn drop(&mut self) {
-        if !self.is_done {
-            // The error that led here is shown; a file that stays is overwritten by the next
-            // export.
-            let _ = fs::remove_file(&self.path);
-        }
-    }
 }
 
 /// What a bar counts.

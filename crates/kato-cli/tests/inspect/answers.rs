@@ -56,6 +56,8 @@ fn predictions_are_a_table_with_the_patterns_as_text() {
         ])
     );
     insta::assert_snapshot!("predict_nothing", predict(&["--text", "zebra"]));
+    let unseen = predict(&["--text", "The cat", "--limit", "0"]);
+    assert!(!unseen.contains("nothing that was learned"), "{unseen}");
 }
 
 #[test]

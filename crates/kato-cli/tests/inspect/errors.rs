@@ -180,6 +180,13 @@ fn something_else_where_a_command_writes_is_a_conflict() {
         "inspect --kb kb --export file/in",
         "corpus --like corpus.jsonl --text-size 1kB --seed 1 --out file/in",
         "corpus --like corpus.jsonl --text-size 1kB --seed 1 --out ./corpus.jsonl",
+        "plan corpus.jsonl --out corpus.jsonl",
+        "plan . --out corpus.jsonl",
+        "plan ./*.jsonl --report corpus.jsonl",
+        "plan corpus.jsonl --out new --report ./new",
+        "plan corpus.jsonl --out kb/MANIFEST",
+        "tune corpus.jsonl --report kb/report.html",
+        "analyze --kb kb --snapshot kb/MANIFEST",
         "estimate corpus.jsonl --plot file/in",
         "man --out file/in",
         "runs export kb taken",
@@ -379,7 +386,7 @@ fn an_export_writes_into_no_knowledge_base() {
     }
     for target in targets {
         let (code, message) = place.inspect_fails(&["--kb", "kb", "--export", &target]);
-        assert_eq!(code, 1);
+        assert_eq!(code, 6);
         assert!(
             message.contains("it would lie in the knowledge base"),
             "{message}"

@@ -189,6 +189,10 @@ fn the_head_writes() {
         assert_eq!(answer["tokens"].as_array().unwrap().len(), 8);
         assert_eq!(answer["end"], "max_tokens");
     }
+    let nothing = ["--kb", "kb", "--head", "--text", "The", "--max-tokens", "0"];
+    let told = place.succeeds("generate", &nothing);
+    let end = "0 tokens; the end: as many tokens as were asked for\n";
+    assert!(told.ends_with(end), "{told}");
     let arguments = [
         "--kb",
         "kb",

@@ -119,6 +119,29 @@ fn a_file_that_cannot_be_written_is_named_and_leaves_nothing_behind() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_pipe_is_written_to_and_stays_one() {
+    use std::os::fd::AsRawFd;
+    let (reader, writer) = std::io::pipe().unwrap();
+    let path = format!("/proc/self/fd/{}", writer.as_raw_fd());
+    super::write(Path::new(&path), b"whole").unwrap();
+    drop(writer);
+    assert_eq!(std::io::read_to_string(reader).unwrap(), "whole");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_stays_one_to_the_new_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let [file, link] = ["a.json", "b.json"].map(|name| folder.path().join(name));
+    std::fs::write(&file, "old").unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    test_fixtures::summary().export_json(&link).unwrap();
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    ProfilingSummary::from_json(&file).unwrap();
+}
+
 #[test]
 fn the_csv_has_a_line_for_each_point_and_a_column_for_each_figure() {
     let summary = test_fixtures::summary();

@@ -31,6 +31,9 @@ const MISSING: [&str; 10] = [
     "restricted access",
 ];
 
+/// Characters of a cell that an error shows at most.
+const MOST_SHOWN: usize = 60;
+
 type Wrong = (usize, String);
 
 /// Reads names of samples and columns, or says which line is wrong.
@@ -96,6 +99,8 @@ fn header(line: Option<(usize, &str)>) -> Result<Vec<MetadataColumn>, Wrong> {
     let mut names = line.split('\t').map(unquoted);
     let first = names.next().unwrap_or_default();
     if !ID_NAMES.contains(&&*first.to_lowercase()) {
+        // Whatever file it may be: its first line need not be one of a few words.
+        let first: String = first.chars().take(MOST_SHOWN).collect();
         let reason = format!(
             "the first column is `{first}`; it has to be `sample_id`, with tabs between the columns"
         );

@@ -6,7 +6,7 @@ use kato_advice::counted;
 use kato_microbes::explain::{Branches, SampleExplanation, branches, explain as explained};
 use kato_microbes::metadata::SampleMetadata;
 use kato_microbes::{Answer, Microbes, MicrobesError, TrainedMicrobes};
-use kato_neural::program::{CommandFailure, say, say_json, tell};
+use kato_neural::program::{CommandFailure, refuse_inputs, say, say_json, tell};
 use kato_neural::run::write_text;
 use kato_unifrac::newick::NewickOptions;
 use kato_unifrac::{Tree, UnifracError};
@@ -43,6 +43,11 @@ fn microbes(
 
 /// Predicts the samples of a table.
 pub(crate) fn predict(arguments: &PredictArguments) -> Result<(), CommandFailure> {
+    if let Some(out) = &arguments.out {
+        let ask = &arguments.ask;
+        let read = [Some(&ask.table), ask.fasta.as_ref(), ask.metadata.as_ref()];
+        refuse_inputs(out, read.into_iter().flatten().map(|path| path.as_path()))?;
+    }
     let trained = TrainedMicrobes::load(&arguments.ask.run)?;
     let microbes = microbes(&trained, &arguments.ask)?;
     let answers = trained.predict(&microbes, arguments.passes.get());

@@ -4,7 +4,7 @@ use kato_microbes::baseline::{Baseline, BaselineOptions};
 use kato_microbes::evaluation::Score;
 use kato_microbes::metadata::{PredictionTarget, SampleMetadata, TargetValues};
 use kato_microbes::{MicrobesError, rarefied};
-use kato_neural::program::{CommandFailure, say, say_json};
+use kato_neural::program::{CommandFailure, refuse_inputs, say, say_json};
 use kato_neural::run::write_text;
 use kato_unifrac::Table;
 
@@ -13,6 +13,9 @@ use super::data::{target, tell_report};
 
 /// Predicts a column by a forest.
 pub(crate) fn baseline(arguments: &BaselineArguments) -> Result<(), CommandFailure> {
+    if let Some(out) = &arguments.out {
+        refuse_inputs(out, [arguments.table.as_path(), &arguments.target.metadata])?;
+    }
     let table = Table::read(&arguments.table).map_err(MicrobesError::from)?;
     let (table, report) = rarefied(&table, &arguments.options.options())?;
     tell_report(&report);

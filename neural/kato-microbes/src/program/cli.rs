@@ -88,13 +88,13 @@ pub(crate) struct BenchItemsArguments {
 #[derive(Debug, Args)]
 pub(crate) struct MatchArguments {
     /// Leaves features that are no tips of the tree out of what is computed over it
-    #[arg(long)]
+    #[arg(long, requires = "tree")]
     pub(crate) prune: bool,
     /// Leaves out samples that hold nothing of the tree
-    #[arg(long)]
+    #[arg(long, requires = "tree")]
     pub(crate) without_empty: bool,
     /// Counts absent and negative lengths as zero
-    #[arg(long)]
+    #[arg(long, requires = "tree")]
     pub(crate) lengths_as_zero: bool,
 }
 
@@ -188,7 +188,7 @@ pub(crate) struct UnifracArguments {
     #[arg(long, value_name = "N")]
     pub(crate) depth: Option<u64>,
     /// Seed of the draw
-    #[arg(long, value_name = "N", default_value_t = 42)]
+    #[arg(long, value_name = "N", default_value_t = 42, requires = "depth")]
     pub(crate) seed: u64,
     /// Mebibytes of memory beside table and tree
     #[arg(long, value_name = "MIB", default_value_t = 1024)]
@@ -231,7 +231,7 @@ pub(crate) struct SynthArguments {
     #[arg(long, value_name = "FILE", requires = "fasta")]
     pub(crate) tree: Option<PathBuf>,
     /// Nucleotides in front of a real sequence that are passed over
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "fasta")]
     pub(crate) offset: usize,
     /// Seed of every draw
     #[arg(long, value_name = "N", default_value_t = 42)]

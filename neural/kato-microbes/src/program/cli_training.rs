@@ -73,7 +73,7 @@ pub(crate) struct RunArguments {
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) find_batch: bool,
     /// Memory for `--find-batch`; what is free by default
-    #[arg(long, value_name = "MIB")]
+    #[arg(long, value_name = "MIB", requires = "find_batch")]
     pub(crate) memory_mib: Option<u64>,
     #[command(flatten)]
     pub(crate) cache: CacheArguments,
@@ -90,7 +90,7 @@ pub(crate) struct PretrainArguments {
     #[arg(long, value_name = "FILE", required_unless_present = "distances")]
     pub(crate) tree: Option<PathBuf>,
     /// Distance that is computed: `unweighted` or `normalized`
-    #[arg(long, value_name = "METRIC", value_enum, default_value_t = MetricName::Unweighted)]
+    #[arg(long, value_name = "METRIC", value_enum, default_value_t = MetricName::Unweighted, conflicts_with = "distances")]
     pub(crate) metric: MetricName,
     /// Distances that were computed before, at most 1: `.npy`, `.h5`, `.tsv`, `.txt` or `.csv`
     #[arg(long, value_name = "FILE", conflicts_with = "tree")]

@@ -18,6 +18,18 @@ pub(crate) fn synth(arguments: &SynthArguments) -> Result<(), CommandFailure> {
     options.offset = arguments.offset;
     options.fasta.clone_from(&arguments.fasta);
     options.tree.clone_from(&arguments.tree);
+    // What another synth has made has its truth beside it.
+    let at = |name| arguments.out.join(name);
+    let of_the_user = ["table.biom", "tree.nwk", "metadata.tsv"].map(at);
+    if let (false, Some(taken)) = (
+        at("truth.json").exists(),
+        of_the_user.iter().find(|path| path.exists()),
+    ) {
+        return Err(CommandFailure::taken(format!(
+            "`{}` is there and was not made by `synth`; name another folder",
+            taken.display()
+        )));
+    }
     let made = kato_microbes::synth::synth(&options)?;
     made.write(&arguments.out)?;
     let (n_clade, n_single) = (made.truth.clade.len(), made.truth.single.len());

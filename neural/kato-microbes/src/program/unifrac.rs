@@ -5,7 +5,7 @@ use std::path::Path;
 use kato_advice::counted;
 use kato_microbes::MicrobesError;
 use kato_microbes::cache::Key;
-use kato_neural::program::{CommandFailure, say, say_json, tell};
+use kato_neural::program::{CommandFailure, refuse_inputs, say, say_json, tell};
 use kato_neural::run::write_text;
 use kato_unifrac::newick::NewickOptions;
 use kato_unifrac::{
@@ -22,6 +22,7 @@ pub(crate) fn unifrac(arguments: &UnifracArguments) -> Result<(), CommandFailure
     let metric = metric(arguments)?;
     check_name(&arguments.out, metric)?;
     let (table, tree) = (&arguments.table, &arguments.tree);
+    refuse_inputs(&arguments.out, [table.as_path(), tree])?;
     let Some(metric) = metric else {
         return faith_pd(arguments);
     };
@@ -48,13 +49,17 @@ pub(crate) fn unifrac(arguments: &UnifracArguments) -> Result<(), CommandFailure
         .write(&arguments.out)
         .map_err(MicrobesError::from)?;
     let n = distances.n_samples();
-    let mean =
-        distances.condensed().iter().sum::<f64>() / (n * n.saturating_sub(1) / 2).max(1) as f64;
+    let all = distances.condensed();
+    let mean = (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64);
     if arguments.output.json {
         return say_json(&serde_json::json!({ "file": arguments.out, "samples": n, "mean": mean }));
     }
+    let mean = match mean {
+        Some(mean) => format!("their mean is {mean:.4}"),
+        None => "there is no pair of samples".to_owned(),
+    };
     say(format_args!(
-        "distances of {} in {}; their mean is {mean:.4}",
+        "distances of {} in {}; {mean}",
         counted(n, "sample"),
         arguments.out.display()
     ))

@@ -195,6 +195,9 @@ fn what_does_not_fit_is_told_with_flags_and_an_exit_code() -> Done {
         "#OTU ID\ts1\ts2\nOTU_1\t3\t0\nOTU_2\t9\t1\n",
     )?;
     std::fs::write(at.join("t.nwk"), "(OTU_1:1,b:1);")?;
+    std::fs::write(at.join("long"), "(".repeat(100_000))?;
+    std::fs::create_dir(at.join("mine"))?;
+    std::fs::write(at.join("mine/metadata.tsv"), "mine")?;
     let check = run(at, &["check", "t.tsv", "--tree", "t.nwk", "--depth", "2"])?;
     assert_eq!(check.status.code(), Some(1));
     let said = String::from_utf8_lossy(&check.stdout).into_owned();
@@ -226,6 +229,42 @@ fn what_does_not_fit_is_told_with_flags_and_an_exit_code() -> Done {
             ],
             2,
             "--metric generalized",
+        ),
+        (
+            &["unifrac", "t.tsv", "t.nwk", "--out", "./t.tsv"],
+            6,
+            "`./t.tsv` would be written over, and is read; name another file",
+        ),
+        (
+            &["unifrac", "t.tsv", "t.nwk", "--out", "d.tsv", "--seed", "7"],
+            2,
+            "--depth",
+        ),
+        (&["check", "t.tsv", "--prune"], 2, "--tree"),
+        (
+            &[
+                "pretrain",
+                "t.tsv",
+                "--tree",
+                "t.nwk",
+                "--out",
+                "p",
+                "--memory-mib",
+                "5",
+            ],
+            2,
+            "--find-batch",
+        ),
+        (&["synth", "--out", "s", "--offset", "3"], 2, "--fasta"),
+        (
+            &["check", "t.tsv", "--metadata", "long"],
+            1,
+            "the first column is `((((((((((",
+        ),
+        (
+            &["synth", "--out", "mine"],
+            6,
+            "was not made by `synth`; name another folder",
         ),
         (
             &["unifrac", "none.tsv", "t.nwk", "--out", "d.tsv"],
@@ -268,6 +307,24 @@ fn what_does_not_fit_is_told_with_flags_and_an_exit_code() -> Done {
     ] {
         assert_refused(at, arguments, code, wanted)?;
     }
+    assert_eq!(std::fs::read(at.join("mine/metadata.tsv"))?, b"mine");
+    assert!(stderr(&run(at, &["check", "t.tsv", "--metadata", "long"])?).len() < 1000);
+    // All samples are too shallow.
+    let none = [
+        "unifrac",
+        "c/table.biom",
+        "c/tree.nwk",
+        "--depth",
+        "1000000000",
+        "--no-cache",
+        "--out",
+        "n.tsv",
+    ];
+    let none = run(at, &none)?;
+    assert_eq!(
+        String::from_utf8_lossy(&none.stdout),
+        "distances of 0 samples in n.tsv; there is no pair of samples\n"
+    );
     Ok(())
 }
 

@@ -31,6 +31,17 @@ impl HasClass for RunError {
     }
 }
 
+/// Something else is where a file was to be written.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Taken(String);
+
+impl HasClass for Taken {
+    fn class(&self) -> ErrorClass {
+        ErrorClass::Conflict
+    }
+}
+
 /// Why a command ended without what was asked for.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -45,6 +56,14 @@ pub enum CommandFailure {
     Silent,
     /// Somebody asked to end it, and nothing of it is kept.
     Interrupted,
+}
+
+impl CommandFailure {
+    /// Returns that something else is where a file was to be written: a conflict, in the words that are given.
+    #[must_use]
+    pub fn taken(text: String) -> Self {
+        Self::Work(Box::new(Taken(text)))
+    }
 }
 
 impl fmt::Display for CommandFailure {

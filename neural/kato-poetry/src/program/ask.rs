@@ -4,7 +4,7 @@ use std::io::{IsTerminal, stdout};
 use std::path::Path;
 
 use kato_advice::counted;
-use kato_neural::program::{CommandFailure, Ended, say, say_json};
+use kato_neural::program::{CommandFailure, Ended, refuse_inputs, say, say_json};
 use kato_neural::run::write_json;
 use kato_poetry::tokens::{Special, Token, join};
 use kato_poetry::{Poem, RebuiltToken, Run, Trained, nearest_codes, npy};
@@ -156,6 +156,9 @@ pub(crate) fn encode(arguments: &EncodeArguments) -> Result<Ended, CommandFailur
             "--out {}: the names of the poems go into that file; give the vectors another one, such as `codes.npy`",
             beside.display()
         )));
+    }
+    for out in [&arguments.out, &beside] {
+        refuse_inputs(out, arguments.texts.iter().map(|path| path.as_path()))?;
     }
     let trained = Trained::load(&arguments.run)?;
     let poems = if arguments.texts.is_empty() {

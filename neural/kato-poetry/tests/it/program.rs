@@ -141,6 +141,17 @@ fn exit_codes_say_what_to_do() -> Done {
     let names = names.to_str().ok_or("a path of text")?;
     let encode = ["encode", place, "--out", names];
     assert_eq!(code(&encode)?, Some(2), "names would replace the vectors");
+    let vectors = folder.path().join("poems.npy");
+    let vectors = vectors.to_str().ok_or("a path of text")?;
+    let encode = ["encode", place, "--text", poems, "--out", vectors];
+    assert_eq!(code(&encode)?, Some(6), "names would replace the poems");
+    for idle in [
+        ["--memory-mib", "5"].as_slice(),
+        &["--dims", "3", "--vectors", poems],
+    ] {
+        let idle = [&["train", poems, "--out", "other"][..], idle].concat();
+        assert_eq!(code(&idle)?, Some(2), "{idle:?}");
+    }
     for steps in ["1", "100000000000"] {
         assert_eq!(code(&["walk", place, "a", "b", "--steps", steps])?, Some(2));
     }

@@ -39,7 +39,7 @@ pub(crate) struct TrainArguments {
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) vectors: Option<String>,
     /// Numbers of a word vector that is made
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with = "vectors")]
     pub(crate) dims: Option<usize>,
     /// Recurrent cell: `vanilla`, `gru` or `lstm`
     #[arg(long, value_name = "CELL")]
@@ -112,7 +112,7 @@ pub(crate) struct TrainArguments {
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) find_batch: bool,
     /// Memory for `--find-batch`; what is free by default
-    #[arg(long, value_name = "MIB")]
+    #[arg(long, value_name = "MIB", requires = "find_batch")]
     pub(crate) memory_mib: Option<u64>,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
