@@ -72,7 +72,7 @@ impl Run {
         if let Some(from) = pretrained {
             store::copy_encoder(from, &folder.file(PRETRAINED))?;
         }
-        folder.mark(LAYOUT)?;
+        folder.mark(LAYOUT, &settings)?;
         Ok(Self {
             folder,
             settings,
@@ -114,7 +114,7 @@ impl Run {
     /// # Errors
     ///
     /// When there is none in the folder, when another process trains it, when a file is damaged, or when its
-    /// settings are impossible by now.
+    /// settings are impossible by now, or those that decide its course are not what it was begun with.
     pub fn open(folder: &Path) -> Result<Self, MicrobesError> {
         Self::read(RunFolder::open(folder, PROGRAM, LAYOUT)?)
     }

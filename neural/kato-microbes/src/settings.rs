@@ -46,18 +46,42 @@ pub struct MicrobesSettings {
     pub training: MicrobesTrainingOptions,
 }
 
-impl RunSettings for MicrobesSettings {}
+/// What may be written to in a run that has begun. It decides when the run ends, how much is lost by a kill, and which
+/// threads, processes and memory take its steps, which stay the same but for rounding.
+const MAY_CHANGE: [&str; 14] = [
+    "model.chunk",
+    "training.attention",
+    "training.fused",
+    "training.max_tokens_at_once",
+    "training.patience",
+    "training.prefetch",
+    "training.processes",
+    "training.recompute",
+    "training.replicas",
+    "training.save_steps",
+    "training.sharded",
+    "training.sharded_checkpoints",
+    "training.silence_s",
+    "training.workers",
+];
+
+impl RunSettings for MicrobesSettings {
+    fn may_change(&self, name: &str) -> bool {
+        // Without a schedule, the rate of each step is a share of the way to the last epoch.
+        let has_schedule = self.training.schedule.is_some();
+        MAY_CHANGE.contains(&name) || (name == "training.epochs" && has_schedule)
+    }
+}
 
 impl MicrobesSettings {
     /// Reads the settings of the run in a folder.
     ///
     /// # Errors
     ///
-    /// When there is no run, or its settings cannot be read or are impossible by now: they may have been written
-    /// to since it began.
+    /// When there is no run, or its settings cannot be read: they may have been written to since it began, and are
+    /// impossible by now, or others than those that decide its course.
     pub fn of_run(folder: &Path) -> Result<Self, MicrobesError> {
-        RunFolder::check(folder, PROGRAM, LAYOUT)?;
-        let settings = Self::read(&folder.join(RunFolder::SETTINGS))?;
+        let settings: Self = RunFolder::settings(folder, PROGRAM, LAYOUT)?;
         settings.check()?;
         Ok(settings)
     }
@@ -80,5 +104,32 @@ impl MicrobesSettings {
             "0, or set `model.abundance=false`",
         )?;
         self.training.check()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_change_is_a_setting() {
+        let mut settings = MicrobesSettings::default();
+        settings.training.max_tokens_at_once = Some(1);
+        let text = settings.to_toml().expect("they can be kept");
+        for name in MAY_CHANGE {
+            let (table, name) = name.split_once('.').expect("it lies in a table");
+            let (_, rest) = text
+                .split_once(&format!("[{table}]"))
+                .expect("there is one");
+            assert!(rest.contains(&format!("\n{name} = ")), "{table}.{name}");
+        }
+    }
+
+    #[test]
+    fn more_epochs_need_a_schedule_of_their_own() {
+        let mut settings = MicrobesSettings::default();
+        assert!(!settings.may_change("training.epochs"));
+        settings.training.schedule = Some(kato_gradient::schedule::Constant::new(0.1).into());
+        assert!(settings.may_change("training.epochs"));
     }
 }

@@ -21,7 +21,7 @@ pub use kato_probe::process::{peak_bytes, processor_seconds, processor_seconds_o
 pub use batch_size::{BatchFound, BatchTrialError, find_batch};
 pub use beside::output_unless_interrupted;
 pub use cost::RunCost;
-pub use error::{RunError, check_setting};
+pub use error::{RunError, SettingChange, check_setting};
 pub use files::{read_json, write_json, write_text, write_whole};
 pub use folder::RunFolder;
 pub use history::{EpochHistory, EpochNumber};

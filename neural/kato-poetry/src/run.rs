@@ -28,7 +28,7 @@ use crate::error::PoetryError;
 use crate::settings::{Settings, Writing};
 use crate::training::{ChunkBatches, Reconstruction};
 
-pub(crate) use folder::check_mark;
+pub(crate) use folder::{LAYOUT, PROGRAM, check_mark};
 pub use history::EpochRecord;
 pub use kato_neural::run::{RunCost, RunEnding, StepRecord};
 pub use measure::{PoetryCost, measure};
@@ -37,7 +37,7 @@ pub use outcome::PoetryOutcome;
 pub(crate) use parts::{fresh_model, trained};
 pub use rates::find_rate;
 
-use folder::{LAYOUT, POEMS, PROGRAM};
+use folder::POEMS;
 use observer::Watch;
 use parts::corpus_of;
 
@@ -64,7 +64,7 @@ impl Run {
         settings.write(&folder.file(RunFolder::SETTINGS))?;
         write_json(&folder.file(POEMS), &corpus.poems)?;
         write_words(&corpus, &folder.file(RunFolder::PREPARED))?;
-        folder.mark(LAYOUT)?;
+        folder.mark(LAYOUT, &settings)?;
         Ok(Self {
             folder,
             settings,
@@ -76,7 +76,8 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// When there is none in the folder, when another process trains it, or when a file is damaged.
+    /// When there is none in the folder, when another process trains it, when a file is damaged, or when its
+    /// settings are impossible by now, or those that decide its course are not what it was begun with.
     pub fn open(folder: &Path) -> Result<Self, PoetryError> {
         let folder = RunFolder::open(folder, PROGRAM, LAYOUT)?;
         let (settings, corpus) = corpus_of(folder.path())?;

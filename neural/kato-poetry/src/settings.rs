@@ -13,7 +13,7 @@ use crate::chunks::ChunkOptions;
 use crate::corpus::CorpusOptions;
 use crate::error::PoetryError;
 use crate::poems::TextOptions;
-use crate::run::check_mark;
+use crate::run::{LAYOUT, PROGRAM};
 use crate::split::SplitOptions;
 use crate::vectors::VectorOptions;
 
@@ -54,13 +54,32 @@ pub struct Settings {
     pub training: PoetryTrainingOptions,
 }
 
-impl RunSettings for Settings {}
+/// What may be written to in a run that has begun. It decides when the run ends, how much is lost by a kill, and which
+/// threads make batches and write files.
+const MAY_CHANGE: [&str; 8] = [
+    "training.artifacts",
+    "training.checkpoints",
+    "training.epochs",
+    "training.patience",
+    "training.prefetch",
+    "training.save_steps",
+    "training.target_cosine",
+    "training.workers",
+];
+
+impl RunSettings for Settings {
+    fn may_change(&self, name: &str) -> bool {
+        // Parts of a batch have its gradient but for rounding, where no batch norm sees each alone.
+        let is_apart = !self.model.batch_norm;
+        MAY_CHANGE.contains(&name) || (name == "training.max_tokens_at_once" && is_apart)
+    }
+}
 
 impl Settings {
-    /// Reads the settings of the run in a folder, which may have been written to since it began.
+    /// Reads the settings of the run in a folder, which may have been written to since it began, but for those that
+    /// decide its course.
     pub(crate) fn of_run(folder: &Path) -> Result<Self, PoetryError> {
-        check_mark(folder)?;
-        let settings = Self::read(&folder.join(RunFolder::SETTINGS))?;
+        let settings: Self = RunFolder::settings(folder, PROGRAM, LAYOUT)?;
         settings.check()?;
         Ok(settings)
     }
@@ -125,6 +144,20 @@ mod tests {
             Ok(settings)
         );
         assert_eq!(Settings::from_toml(""), Ok(Settings::default()));
+    }
+
+    #[test]
+    fn what_may_change_is_a_setting() {
+        let settings = Settings::default();
+        let table = toml::Table::try_from(&settings).expect("they can be kept");
+        for name in MAY_CHANGE {
+            let (part, name) = name.split_once('.').expect("it lies in a table");
+            assert!(table[part].get(name).is_some(), "{part}.{name}");
+        }
+        let mut settings = settings;
+        assert!(!settings.may_change("training.max_tokens_at_once"));
+        settings.model.batch_norm = false;
+        assert!(settings.may_change("training.max_tokens_at_once"));
     }
 
     #[test]

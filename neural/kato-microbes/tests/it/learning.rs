@@ -3,7 +3,7 @@
 use kato_microbes::batch::{BatchDraw, SampleBatch};
 use kato_microbes::explain::{branches, explain};
 use kato_microbes::run::{RunEnding, measure};
-use kato_microbes::{Microformer, Run, TrainedMicrobes};
+use kato_microbes::{Microformer, Run, RunSettings, TrainedMicrobes};
 use kato_neural::Pass;
 use kato_neural::burn::tensor::Device;
 use kato_unifrac::{Table, Tree};
@@ -47,6 +47,37 @@ fn a_run_that_was_stopped_anywhere_goes_on_bit_for_bit() -> Done {
                 "stopped every {every} steps: other weights"
             );
         }
+    }
+    Ok(())
+}
+
+#[test]
+fn how_steps_are_computed_may_change_in_the_middle_of_a_run() -> Done {
+    let folder = tempfile::tempdir()?;
+    let begun = settings("")?;
+    let work = distances(&begun)?;
+    let (whole, parted) = (folder.path().join("whole"), folder.path().join("parted"));
+    train(
+        &mut Run::create(&whole, begun.clone(), work.clone(), None)?,
+        u64::MAX,
+    )?;
+    train(&mut Run::create(&parted, begun.clone(), work, None)?, 3)?;
+    let mut other = begun;
+    other.model.chunk = 3;
+    let training = &mut other.training;
+    (training.replicas, training.sharded) = (2, true);
+    training.sharded_checkpoints = true;
+    training.max_tokens_at_once = Some(100);
+    (training.fused, training.recompute) = (false, false);
+    (training.workers, training.prefetch, training.save_steps) = (0, 1, 1);
+    other.write(&parted.join("settings.toml"))?;
+    train(&mut Run::open(&parted)?, u64::MAX)?;
+    let (expected, found) = (Run::read_history(&whole)?, Run::read_history(&parted)?);
+    assert_eq!(expected.len(), found.len());
+    for (expected, found) in expected.iter().zip(&found) {
+        assert_eq!(expected.step, found.step);
+        let (expected, found) = (expected.validation.loss, found.validation.loss);
+        assert!((expected - found).abs() < 1e-4, "{expected} {found}");
     }
     Ok(())
 }

@@ -402,11 +402,58 @@ fn tables_and_columns_that_nothing_can_be_learned_from_are_refused() -> Done {
     // Settings of a run may be written to.
     let settings = at.join("run/settings.toml");
     let text = std::fs::read_to_string(&settings)?;
-    std::fs::write(&settings, text.replace("accumulate = 1", "accumulate = 0"))?;
+    std::fs::write(&settings, text.replace("prefetch = 2", "prefetch = 0"))?;
     for command in [&["resume", "run"][..], &["predict", "run", "c/table.biom"]] {
-        assert_refused(at, command, 2, "`training.accumulate` is 0")?;
+        assert_refused(at, command, 2, "`training.prefetch` is 0")?;
     }
     Ok(())
+}
+
+#[test]
+fn a_run_that_was_begun_keeps_what_decides_its_course() -> Done {
+    let folder = made()?;
+    let at = folder.path();
+    let pretrain = ["pretrain", "c/table.biom", "--tree", "c/tree.nwk"];
+    let pretrain = with_small(&[&pretrain[..], &["--out", "pre"]].concat());
+    assert!(run(at, &pretrain)?.status.success());
+    let train = ["train", "c/table.biom", "--metadata", "c/metadata.tsv"];
+    let train = with_small(&[&train[..], &["--column", "deep"]].concat());
+    let trained = [&train[..], &["--out", "run"]].concat();
+    assert!(run(at, &trained)?.status.success());
+    // Other samples would be judged by than those that nothing was learned from.
+    for run in ["pre", "run"] {
+        let settings = at.join(run).join("settings.toml");
+        let text = std::fs::read_to_string(&settings)?;
+        let (before, split) = text.split_once("[split]").ok_or("a table")?;
+        let split = split.replacen("seed = 42", "seed = 43", 1);
+        std::fs::write(&settings, format!("{before}[split]{split}"))?;
+    }
+    let tuned = [&train[..], &["--pretrained", "pre", "--out", "tuned"]].concat();
+    let explain = ["explain", "run", "c/table.biom", "--sample", "sample_0003"];
+    for command in [
+        &["resume", "run"][..],
+        &["predict", "run", "c/table.biom"],
+        &explain,
+        &["bench", "course", "pre", "--out", "course"],
+        &tuned,
+    ] {
+        assert_refused(at, command, 6, "`split.seed` was 42 and is 43")?;
+    }
+
+    let settings = at.join("run/settings.toml");
+    let text = std::fs::read_to_string(&settings)?;
+    let text = text.replace("seed = 43", "seed = 42");
+    let longer = text.replace("silence_s = 600", "silence_s = 6000");
+    assert!(longer != text);
+    std::fs::write(&settings, longer)?;
+    for command in [&["resume", "run"][..], &["predict", "run", "c/table.biom"]] {
+        let output = run(at, command)?;
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    // The rate of each step would be another share of the way.
+    std::fs::write(&settings, text.replace("epochs = 2", "epochs = 4"))?;
+    let wanted = "`training.epochs` was 2 and is 4";
+    assert_refused(at, &["resume", "run"], 6, wanted)
 }
 
 /// Asserts that a command ends with a code, and says a word of why.

@@ -1,9 +1,42 @@
 //! What can be wrong with a run's folder or its settings.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
 use kato_advice::ErrorClass;
+
+/// A setting that is another than the run was begun with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SettingChange {
+    /// Its name, with its table.
+    pub name: String,
+    /// Its value when the run began, as TOML has it; `None` where it was not set.
+    pub was: Option<String>,
+    /// Its value by now.
+    pub is: Option<String>,
+}
+
+impl fmt::Display for SettingChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [was, is] = [&self.was, &self.is].map(|value| value.as_deref().unwrap_or("not set"));
+        write!(f, "`{}` was {} and is {}", self.name, short(was), short(is))
+    }
+}
+
+/// Returns what of a value fits into a line: a list may be long.
+fn short(value: &str) -> String {
+    match value.char_indices().nth(60) {
+        Some((end, _)) => format!("{}…", &value[..end]),
+        None => value.to_owned(),
+    }
+}
+
+fn listed(changes: &[SettingChange]) -> String {
+    let all: Vec<String> = changes.iter().map(SettingChange::to_string).collect();
+    all.join(", ")
+}
 
 /// Why a run's folder or its settings cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +100,19 @@ pub enum RunError {
         /// What is possible.
         expected: &'static str,
     },
+    /// The file of a run's settings was written to since it began, and what decides the run's course is another.
+    #[error(
+        "a run keeps the settings that decide its course, and `{}` has others: {}; write back what was, or begin another \
+         run in another folder",
+        path.display(),
+        listed(changes)
+    )]
+    Changed {
+        /// The file.
+        path: PathBuf,
+        /// Which are others, by their names.
+        changes: Vec<SettingChange>,
+    },
     /// A file of settings cannot be understood.
     #[error("`{}` is no file of settings: {reason}; correct it", path.display())]
     Settings {
@@ -84,7 +130,10 @@ impl RunError {
         match self {
             Self::File { source, .. } => ErrorClass::of_io(source.kind()),
             Self::None { .. } | Self::Setting { .. } | Self::Settings { .. } => ErrorClass::Usage,
-            Self::Exists { .. } | Self::Newer { .. } | Self::InUse { .. } => ErrorClass::Conflict,
+            Self::Exists { .. }
+            | Self::Newer { .. }
+            | Self::InUse { .. }
+            | Self::Changed { .. } => ErrorClass::Conflict,
             Self::Damaged { .. } => ErrorClass::Other,
         }
     }

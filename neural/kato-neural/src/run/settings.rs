@@ -5,12 +5,18 @@ use std::path::Path;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use toml::{Table, Value};
 
-use super::{RunError, write_text};
+use super::{RunError, SettingChange, write_text};
 
 /// The settings of a run: one table of a TOML file for each part. What the file does not name has its
 /// default; a name that there is not is an error.
 pub trait RunSettings: Serialize + DeserializeOwned {
+    /// Returns whether a setting, by its name with its table, may be written to in the folder of a run that has begun.
+    /// All others decide what the run learns or how it is judged: [`RunFolder::settings`](super::RunFolder::settings)
+    /// refuses others than it was begun with.
+    fn may_change(&self, name: &str) -> bool;
+
     /// Reads settings from a file.
     ///
     /// # Errors
@@ -53,7 +59,34 @@ pub trait RunSettings: Serialize + DeserializeOwned {
     }
 }
 
-fn refused(path: &Path) -> impl FnOnce(String) -> RunError {
+/// Returns what may not change and differs between the settings that a run was begun with and those that it has.
+pub(super) fn changes<S: RunSettings>(begun: &S, now: &S) -> Result<Vec<SettingChange>, String> {
+    let table = |settings| Table::try_from(settings).map_err(|error| error.to_string());
+    let mut found = Vec::new();
+    differences("", &table(begun)?, &table(now)?, &mut found);
+    found.retain(|change| !begun.may_change(&change.name));
+    Ok(found)
+}
+
+fn differences(prefix: &str, was: &Table, is: &Table, found: &mut Vec<SettingChange>) {
+    let added = is.keys().filter(|name| !was.contains_key(*name));
+    for key in was.keys().chain(added) {
+        let name = format!("{prefix}{key}");
+        match (was.get(key), is.get(key)) {
+            (Some(Value::Table(was)), Some(Value::Table(is))) => {
+                differences(&format!("{name}."), was, is, found);
+            }
+            (was, is) if was != is => found.push(SettingChange {
+                name,
+                was: was.map(Value::to_string),
+                is: is.map(Value::to_string),
+            }),
+            _ => {}
+        }
+    }
+}
+
+pub(super) fn refused(path: &Path) -> impl FnOnce(String) -> RunError {
     let path = path.to_owned();
     |reason| RunError::Settings { path, reason }
 }

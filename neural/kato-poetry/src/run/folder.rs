@@ -11,9 +11,9 @@ use crate::poem::Poem;
 use crate::settings::Settings;
 
 /// Whose runs they are.
-pub(super) const PROGRAM: &str = "kato-poetry";
+pub(crate) const PROGRAM: &str = "kato-poetry";
 /// Version of the folder's layout.
-pub(super) const LAYOUT: u32 = 1;
+pub(crate) const LAYOUT: u32 = 1;
 
 /// The file of a run's poems.
 pub(super) const POEMS: &str = "poems.json";

@@ -75,7 +75,7 @@ fn settings_that_have_become_impossible_are_named() -> Done {
     let at = folder.path().join("run");
     let mut settings = one_epoch()?;
     train(&mut begin(&at, &settings)?, u64::MAX)?;
-    settings.training.accumulate = 0;
+    settings.training.prefetch = 0;
     settings.write(&at.join("settings.toml"))?;
     let errors = [
         Run::open(&at).map(drop).unwrap_err(),
@@ -83,8 +83,35 @@ fn settings_that_have_become_impossible_are_named() -> Done {
     ];
     for error in errors {
         let error = error.to_string();
-        assert!(error.contains("`training.accumulate` is 0"), "{error}");
+        assert!(error.contains("`training.prefetch` is 0"), "{error}");
     }
+    Ok(())
+}
+
+#[test]
+fn a_run_that_was_begun_keeps_what_decides_its_course() -> Done {
+    let folder = tempfile::tempdir()?;
+    let at = folder.path().join("run");
+    let begun = one_epoch()?;
+    train(&mut begin(&at, &begun)?, u64::MAX)?;
+    // Poems that it was trained on would be held back by now.
+    let mut settings = begun.clone();
+    settings.split.seed += 1;
+    settings.write(&at.join("settings.toml"))?;
+    let errors = [
+        Run::open(&at).map(drop).unwrap_err(),
+        Run::test_poems(&at).map(drop).unwrap_err(),
+        Trained::load(&at).map(drop).unwrap_err(),
+    ];
+    for error in errors {
+        let error = error.to_string();
+        assert!(error.contains("`split.seed` was 42 and is 43"), "{error}");
+    }
+    let mut settings = begun;
+    settings.training.patience = 3;
+    settings.training.epochs = 2;
+    settings.write(&at.join("settings.toml"))?;
+    assert_eq!(train(&mut Run::open(&at)?, u64::MAX)?.n_epochs, 2);
     Ok(())
 }
 
