@@ -87,7 +87,7 @@ pub(crate) struct SourceArgs {
     /// Read a random share of the records: 0.01, or 0.01:SEED for another draw.
     #[arg(long, value_name = "SHARE")]
     sample: Option<SampleOf>,
-    /// Pass over this many rows at the beginning; with --shard, of that part.
+    /// Pass over this many rows at the beginning; of one part of N, at the beginning of that part.
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip: u64,
     /// End after this many rows, whether or not they become documents; those that are passed over at the
