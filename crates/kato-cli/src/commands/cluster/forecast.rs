@@ -60,7 +60,7 @@ pub(crate) struct ForecastArgs {
     /// Price of a machine, in USD an hour.
     #[arg(long, value_name = "USD", default_value_t = 0.357, value_parser = amount)]
     usd_an_hour: f64,
-    /// Tokens that a thread learns in a second, as `status` tells of a plan that was learned with --workers 1.
+    /// Tokens that a thread learns in a second; `status` tells it of a plan whose tasks have one worker each.
     #[arg(long, value_name = "N", default_value_t = LEARN_RATE, value_parser = rate)]
     learn_rate: f64,
     /// Patterns that a thread merges in a second.
