@@ -129,8 +129,9 @@ pub enum LoadError {
     },
     /// The corpus ends, and nothing of it became a document though no option left anything out.
     #[error(
-        "no document in the corpus: {}, {n_blank} of them blank, {n_bad} bad",
-        kato_advice::counted(*n_records, "record")
+        "no document in the corpus: {}, {n_blank} of them blank, {n_bad} bad{}",
+        kato_advice::counted(*n_records, "record"),
+        first_in_words(first_bad.as_deref())
     )]
     NoDocuments {
         /// Records that were met.
@@ -139,6 +140,8 @@ pub enum LoadError {
         n_blank: u64,
         /// Records that could not be read.
         n_bad: u64,
+        /// The first of them that this loader met.
+        first_bad: Option<Box<BadRecord>>,
     },
     /// A shard of the corpus has no record: there are fewer records, or parts of files, than shards.
     #[error(
@@ -205,6 +208,11 @@ fn beside(ignored: &str) -> String {
         "" => String::new(),
         ignored => format!(" that can be read; passed over: {ignored}"),
     }
+}
+
+/// Says which record is the first one of those that were counted, if any.
+fn first_in_words(first: Option<&BadRecord>) -> String {
+    first.map_or_else(String::new, |record| format!("; first {record}"))
 }
 
 impl LoadError {

@@ -66,6 +66,8 @@ pub struct StreamingDatasetLoader {
     /// Id of the record being read; reused.
     id: String,
     ledger: Vec<BadRecord>,
+    /// The first bad record, until there is a document: it says why there may be none.
+    first_bad: Option<BadRecord>,
     /// An error met behind the documents of a batch already returned.
     pending: Option<LoadError>,
     stopped: bool,
@@ -90,6 +92,7 @@ impl StreamingDatasetLoader {
             counts,
             id: String::new(),
             ledger: Vec::new(),
+            first_bad: None,
             pending: None,
             stopped: false,
         }
@@ -497,6 +500,7 @@ impl StreamingDatasetLoader {
                 n_records: counts.records,
                 n_blank: counts.blank,
                 n_bad: counts.bad,
+                first_bad: self.first_bad.clone().map(Box::new),
             }),
         }
     }
@@ -598,6 +602,9 @@ impl StreamingDatasetLoader {
             });
         }
         self.counts.bad += 1;
+        if self.counts.documents == 0 && self.first_bad.is_none() {
+            self.first_bad = Some(record.clone());
+        }
         self.ledger.push(record);
         Ok(())
     }

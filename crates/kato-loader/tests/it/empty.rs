@@ -121,7 +121,11 @@ fn a_corpus_without_a_document_is_an_error_in_every_order() {
         let told = end(open(&blank));
         assert!(told.contains("2 of them blank"), "{told}");
         let told = end(open(&bad));
-        assert!(told.contains("1 record, 0 of them blank, 1 bad"), "{told}");
+        assert!(
+            told.contains("1 record, 0 of them blank, 1 bad; first ")
+                && told.contains("byte 0: field `text` is missing"),
+            "{told}"
+        );
         assert!(end(open(&none)).contains("no document"));
         let error = open(&none).build().unwrap().next().unwrap().unwrap_err();
         assert!(matches!(error, LoadError::NoDocuments { .. }));
