@@ -20,7 +20,7 @@ pub enum CorpusError {
     Empty,
     /// The corpus cannot be written, for example because the disk is full; what was written before
     /// stays with the writer.
-    #[error("cannot write the corpus after {n_documents} documents ({n_bytes} bytes)")]
+    #[error("cannot write the corpus: it ends at byte {n_bytes} (documents: {n_documents})")]
     Write {
         /// Documents up to the last one that was handed to the writer, which need not have written it.
         n_documents: u64,
