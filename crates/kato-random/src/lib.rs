@@ -15,7 +15,7 @@ pub mod corpus;
 /// one draw. Not for secrets.
 ///
 /// Source: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014,
-/// with the constants of the published program.
+/// with the constants of Vigna's `splitmix64.c`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SplitMix64 {
     state: u64,

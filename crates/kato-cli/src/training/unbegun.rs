@@ -1,4 +1,4 @@
-//! The directory of a run that ended before it learned anything, which is left as it was found.
+//! Takes back what a run made that failed before it learned anything.
 
 use std::fs;
 use std::io::{self, BufRead as _, BufReader};
