@@ -22,8 +22,8 @@ use crate::{advice, interrupt, names, notice, overwriting, settings, source, unu
 /// hierarchical concept learning with KATO.
 ///
 /// Begin with `kato train`, which learns this repository's own text or yours; look at the result
-/// with `kato inspect`, ask it with `kato predict`, let it write with `kato generate`, or serve it
-/// to KATO's clients with `kato serve`.
+/// with `kato inspect`, ask it with `kato predict`, let it write with `kato generate`. `kato serve` is a
+/// server that KATO's clients teach and ask; `kato train --backend kato:URL` teaches it, too.
 ///
 /// Ctrl-C, SIGTERM and SIGHUP are obeyed within 5 seconds, and a second one at once. What is committed stays,
 /// and a command with --resume or --journal goes on from there.
