@@ -1,6 +1,7 @@
 //! Files that a command writes, beside those that it reads: a slip of the finger must not put a report into
 //! the place of a corpus.
 
+use std::any::TypeId;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,7 @@ pub(crate) fn check(innermost: &Innermost<'_>) -> Result<()> {
     let (command, matches) = (&innermost.command, innermost.matches);
     let named = command
         .get_arguments()
+        .filter(|argument| names_a_file(argument))
         .flat_map(|argument| values(matches, argument).map(move |value| (argument, value)));
     let named: Vec<_> = named.collect();
     let mut replaced = Vec::new();
@@ -82,6 +84,13 @@ pub(crate) fn refuse_files_of(corpus: &StreamingDatasetLoader) -> Result<()> {
     Ok(())
 }
 
+/// Returns whether an argument may name a file: a word may be the name of one by chance.
+fn names_a_file(argument: &Arg) -> bool {
+    let names = argument.get_value_names().unwrap_or_default();
+    names.iter().any(|name| name.as_str().contains("FILE"))
+        || argument.get_value_parser().type_id() == TypeId::of::<PathBuf>()
+}
+
 /// Returns what stands for an argument on the command line.
 fn values<'m>(matches: &'m ArgMatches, argument: &Arg) -> impl Iterator<Item = &'m OsStr> {
     let takes_values = argument.get_action().takes_values();
@@ -110,14 +119,18 @@ fn readings(value: &OsStr) -> impl Iterator<Item = &OsStr> {
 }
 
 /// Returns the one name of a file that is there or can be made; `None` where nothing is replaced, as of
-/// standard output, a directory or a device.
+/// standard output, a directory, a device or a pipe.
 fn place(file: &OsStr) -> Option<PathBuf> {
     let file = Path::new(file);
     if file == Path::new("-") {
         return None;
     }
+    // Ahead of its real name, as a pipe has none.
+    if fs::metadata(file).is_ok_and(|found| !found.is_file()) {
+        return None;
+    }
     if let Ok(place) = fs::canonicalize(file) {
-        return place.is_file().then_some(place);
+        return Some(place);
     }
     // A bare name has an empty parent, which is no directory to the system.
     let parent = file.parent()?;
@@ -130,17 +143,21 @@ fn place(file: &OsStr) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use clap::{Command, arg};
+    use clap::{Command, arg, value_parser};
 
     use super::*;
     use crate::unused::innermost;
 
     fn checked(line: &[&str]) -> Result<(), String> {
         let plan = Command::new("plan")
-            .arg(arg!([SOURCE]...).id("sources"))
+            .arg(
+                arg!([SOURCE]...)
+                    .id("sources")
+                    .value_parser(value_parser!(PathBuf)),
+            )
             .arg(arg!(--out <FILE>).required(false))
             .arg(arg!(--report <FILE>).required(false))
-            .arg(arg!(--limit <N>).required(false));
+            .arg(arg!(--node <NAME>).required(false));
         let program = Command::new("kato").subcommand(plan);
         let line = ["kato", "plan"].iter().chain(line);
         let matches = program.clone().try_get_matches_from(line).unwrap();
@@ -174,9 +191,20 @@ mod tests {
             ["--out", &new, &text].as_slice(),
             &["--out", "/dev/null", "--report", "/dev/null"],
             &["--out", "-", "-"],
+            &["--out", &new, "--node", &new],
             &[&text, &text, "--out", &new],
         ] {
             assert_eq!(checked(line), Ok(()), "{line:?}");
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_pipe_may_be_named_twice() {
+        use std::os::fd::AsRawFd as _;
+
+        let (_reader, writer) = std::io::pipe().unwrap();
+        let pipe = format!("/proc/self/fd/{}", writer.as_raw_fd());
+        assert_eq!(checked(&["--out", &pipe, "--report", &pipe]), Ok(()));
     }
 }

@@ -35,22 +35,30 @@ pub(crate) fn check_file(option: &str, file: &Path) -> Result<()> {
     checked.with_context(|| refusal(option, file))
 }
 
-/// Checks that [`write_whole`] can write a file in the end: into the place of one that is there, or into an
-/// empty place.
+/// Checks that a file can be put into the place of one that is there, or into an empty place.
 ///
 /// # Errors
 ///
-/// When it cannot; the error begins with the option that names it.
-pub(crate) fn check_replaceable(option: &str, file: &Path) -> Result<()> {
+/// When it cannot be; the error begins with the option that names it.
+pub(crate) fn check_place(option: &str, file: &Path) -> Result<()> {
     // Neither a directory nor a device is replaced.
     if fs::metadata(file).is_ok_and(|found| !found.is_file()) {
         return check_file(option, file);
     }
     refuse_dash(option, file)?;
     refuse_file_above(option, file)?;
-    let target = behind_links(file);
-    check_parent(&target).with_context(|| refusal(option, file))?;
-    refuse_knowledge_base(&target).with_context(|| format!("{option} {}", file.display()))
+    check_parent(&behind_links(file)).with_context(|| refusal(option, file))
+}
+
+/// Checks that [`write_whole`] can write a file in the end: as [`check_place`], and not in a knowledge base.
+///
+/// # Errors
+///
+/// When it cannot; the error begins with the option that names it.
+pub(crate) fn check_replaceable(option: &str, file: &Path) -> Result<()> {
+    check_place(option, file)?;
+    refuse_knowledge_base(&behind_links(file))
+        .with_context(|| format!("{option} {}", file.display()))
 }
 
 /// Returns whether something else than a directory is at a place.
@@ -279,6 +287,20 @@ mod tests {
         assert_eq!(fs::read(at("old")).unwrap(), b"content");
         let left = fs::read_dir(dir.path()).unwrap().count();
         assert_eq!(left, 1, "the old file");
+    }
+
+    #[test]
+    fn no_output_lies_in_a_knowledge_base_but_the_state_of_a_run_elsewhere_may() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("MANIFEST"), "").unwrap();
+        let file = dir.path().join("new");
+        assert!(check_place("--state", &file).is_ok());
+        let told = check_replaceable("--out", &file).unwrap_err();
+        let told = format!("{told:#}");
+        assert!(
+            told.contains(": it would lie in the knowledge base "),
+            "{told}"
+        );
     }
 
     #[cfg(unix)]

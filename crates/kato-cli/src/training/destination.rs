@@ -39,7 +39,7 @@ use crate::tokens::read_tokens;
 use crate::trained_run::check_readable_again;
 use crate::training::seconds::seconds;
 use crate::training::unbegun::Unbegun;
-use crate::writable::{check_file, check_replaceable, refuse_file};
+use crate::writable::{check_file, check_place, refuse_file};
 
 /// Where the knowledge goes.
 #[derive(Debug, Args)]
@@ -274,7 +274,7 @@ impl DestinationArgs {
             Backend::Mongodb(_) => None,
         };
         if let Some(state) = state {
-            check_replaceable("--state", &state)?;
+            check_place("--state", &state)?;
         }
         check_file("the list of errors", &destination.ledger())
     }

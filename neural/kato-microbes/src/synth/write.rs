@@ -15,16 +15,16 @@ impl Synthetic {
     /// When the folder or a file cannot be written.
     pub fn write(&self, folder: &Path) -> Result<(), MicrobesError> {
         std::fs::create_dir_all(folder).map_err(RunError::file("create", folder))?;
-        self.table.write(folder.join("table.biom"))?;
         let truth = serde_json::to_string_pretty(&self.truth).unwrap_or_default();
-        for (name, text) in [
-            ("tree.nwk", &self.newick),
-            ("metadata.tsv", &self.metadata),
-            ("truth.json", &truth),
-        ] {
+        let write = |name: &str, text: &str| {
             let path = folder.join(name);
-            std::fs::write(&path, text).map_err(RunError::file("write", &path))?;
-        }
+            std::fs::write(&path, text).map_err(RunError::file("write", &path))
+        };
+        // First, as it says whose folder this is, even if the rest is cut off.
+        write("truth.json", &truth)?;
+        self.table.write(folder.join("table.biom"))?;
+        write("tree.nwk", &self.newick)?;
+        write("metadata.tsv", &self.metadata)?;
         Ok(())
     }
 }

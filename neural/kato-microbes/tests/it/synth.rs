@@ -65,6 +65,16 @@ fn the_same_seed_makes_the_same_bits_and_another_does_not() -> Done {
 }
 
 #[test]
+fn what_was_cut_off_says_whose_folder_it_is() -> Done {
+    let folder = tempfile::tempdir()?;
+    // The table cannot be written.
+    std::fs::create_dir(folder.path().join("table.biom"))?;
+    assert!(synth(&small())?.write(folder.path()).is_err());
+    assert!(folder.path().join("truth.json").is_file());
+    Ok(())
+}
+
+#[test]
 fn table_tree_and_metadata_fit_each_other() -> Done {
     let folder = tempfile::tempdir()?;
     let made = synth(&small())?;

@@ -23,7 +23,8 @@ Exit codes:
     2  wrong usage
     4  the system did not answer in time: do the same again later
     5  no room on the disk, or in the memory that may be used
-    6  conflict: there is a run already, another process trains it, or it is of another version or model
+    6  conflict: another process trains the run, it is of another version or model or has other settings,
+       or something else is where this was to be
   130  interrupted by Ctrl-C or SIGTERM; a training goes on with `{program} resume`"
     )
 }
