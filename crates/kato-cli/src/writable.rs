@@ -8,8 +8,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use kato_store::EmbeddedStore;
 use kato_store::scratch::ScratchDir;
+use tempfile::{Builder, NamedTempFile};
 
 use crate::exit::bail_as;
+
+/// Folders on the way from a file of a knowledge base to the top of it, at most.
+const DEPTH: usize = 4;
 
 /// Checks that a file can be written in the end, and leaves everything as it is.
 ///
@@ -35,19 +39,18 @@ pub(crate) fn check_file(option: &str, file: &Path) -> Result<()> {
     checked.with_context(|| refusal(option, file))
 }
 
-/// Checks that a file can be put into the place of one that is there, or into an empty place.
+/// Checks that a file can be put into the place of one that may be written to, or into an empty place.
 ///
 /// # Errors
 ///
 /// When it cannot be; the error begins with the option that names it.
 pub(crate) fn check_place(option: &str, file: &Path) -> Result<()> {
-    // Neither a directory nor a device is replaced.
-    if fs::metadata(file).is_ok_and(|found| !found.is_file()) {
-        return check_file(option, file);
+    check_file(option, file)?;
+    match fs::metadata(file) {
+        // Neither a directory nor a device is replaced.
+        Ok(found) if !found.is_file() => Ok(()),
+        _ => check_parent(&behind_links(file)).with_context(|| refusal(option, file)),
     }
-    refuse_dash(option, file)?;
-    refuse_file_above(option, file)?;
-    check_parent(&behind_links(file)).with_context(|| refusal(option, file))
 }
 
 /// Checks that [`write_whole`] can write a file in the end: as [`check_place`], and not in a knowledge base.
@@ -127,19 +130,52 @@ pub(crate) fn write_whole<T>(file: &Path, write: impl FnOnce(&mut File) -> Resul
     if fs::metadata(&target).is_ok_and(|metadata| !metadata.is_file()) {
         return write(&mut File::options().write(true).open(&target)?);
     }
-    let mut part = Part::create(&target)?;
-    let written = write(&mut part.file)?;
+    let mut part = part_of(&target)?;
+    let written = write(part.as_file_mut())?;
     // On the disk before the name points to it: after a power cut the file is the old one or the
     // whole new one.
-    part.file.sync_all()?;
-    fs::rename(&part.path, &target)?;
-    part.is_done = true;
-    Ok(written)
+    part.as_file().sync_all()?;
+    match part.persist(&target) {
+        Ok(_) => Ok(written),
+        // A file that is mounted by itself, as into a container, has no place of its own.
+        Err(failed) if failed.error.kind() == ErrorKind::ResourceBusy => {
+            let mut part = failed.file.reopen()?;
+            let mut there = File::create(&target)?;
+            io::copy(&mut part, &mut there)?;
+            there.sync_all()?;
+            Ok(written)
+        }
+        Err(failed) => Err(failed.error.into()),
+    }
 }
 
-/// Returns the file behind a symbolic link: it is replaced, and not the link.
+/// Creates a file beside another, which gets the place and the rights of that one in the end.
+fn part_of(target: &Path) -> io::Result<NamedTempFile> {
+    let mut prefix = target.file_name().unwrap_or_default().to_owned();
+    prefix.push(".");
+    let mut builder = Builder::new();
+    builder.prefix(&prefix).suffix(".part");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        // Less what the umask removes, as of any new file; by default they are the owner's alone.
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    // A bare name has an empty parent, which is no directory that could be opened.
+    let folder = target.parent().filter(|folder| *folder != Path::new(""));
+    let part = builder.tempfile_in(folder.unwrap_or(Path::new(".")))?;
+    if let Ok(there) = fs::metadata(target) {
+        part.as_file().set_permissions(there.permissions())?;
+    }
+    Ok(part)
+}
+
+/// Returns the file behind a symbolic link: it is replaced, or made, and not the link.
 fn behind_links(file: &Path) -> PathBuf {
-    fs::canonicalize(file).unwrap_or_else(|_| file.to_owned())
+    fs::canonicalize(file).unwrap_or_else(|_| match fs::read_link(file) {
+        Ok(to) => file.parent().unwrap_or(Path::new("")).join(to),
+        Err(_) => file.to_owned(),
+    })
 }
 
 /// Refuses a file in any knowledge base, because a slip of the finger could replace one of its
@@ -148,7 +184,10 @@ fn refuse_knowledge_base(target: &Path) -> Result<()> {
     // It need not be there yet, but the directory must.
     let parent = target.parent().filter(|parent| *parent != Path::new(""));
     let parent = fs::canonicalize(parent.unwrap_or(Path::new(".")))?;
-    let found = parent.ancestors().find(|dir| EmbeddedStore::exists(dir));
+    // Others have manifests, too, and of the folders far above some do.
+    let is_knowledge_base =
+        |dir: &&Path| EmbeddedStore::exists(dir) && dir.join("segments").is_dir();
+    let found = parent.ancestors().take(DEPTH).find(is_knowledge_base);
     let dir = found.unwrap_or(Path::new("")).display();
     if found.is_some() {
         bail_as!(
@@ -157,42 +196,6 @@ fn refuse_knowledge_base(target: &Path) -> Result<()> {
         );
     }
     Ok(())
-}
-
-/// A file that is removed unless it was moved to its place.
-struct Part {
-    path: PathBuf,
-    file: File,
-    is_done: bool,
-}
-
-impl Part {
-    /// Creates `TARGET.part`, in place of one that was left behind.
-    fn create(target: &Path) -> io::Result<Self> {
-        let mut path = target.as_os_str().to_owned();
-        path.push(".part");
-        let path = PathBuf::from(path);
-        // What an export that was killed has left is removed. Of a link the target stays, and a
-        // directory is left alone.
-        if fs::symlink_metadata(&path).is_ok_and(|metadata| !metadata.is_dir()) {
-            fs::remove_file(&path)?;
-        }
-        Ok(Self {
-            file: File::create_new(&path)?,
-            path,
-            is_done: false,
-        })
-    }
-}
-
-impl Drop for Part {
-    fn drop(&mut self) {
-        if !self.is_done {
-            // The error that led here is shown; a file that stays is overwritten by the next
-            // export.
-            let _ = fs::remove_file(&self.path);
-        }
-    }
 }
 
 /// Writes a text as [`write_whole`] does.
@@ -294,6 +297,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("MANIFEST"), "").unwrap();
         let file = dir.path().join("new");
+        // As many others are called so.
+        assert!(check_replaceable("--out", &file).is_ok());
+        fs::create_dir(dir.path().join("segments")).unwrap();
         assert!(check_place("--state", &file).is_ok());
         let told = check_replaceable("--out", &file).unwrap_err();
         let told = format!("{told:#}");
@@ -301,6 +307,37 @@ mod tests {
             told.contains(": it would lie in the knowledge base "),
             "{told}"
         );
+    }
+
+    #[test]
+    fn what_lies_beside_stays_and_a_dangling_link_leads_to_the_new_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::write(at("a.part"), "of another").unwrap();
+        write_text(&at("a"), "first").unwrap();
+        write_text(&at("a"), "second").unwrap();
+        assert_eq!(fs::read(at("a")).unwrap(), b"second");
+        assert_eq!(fs::read(at("a.part")).unwrap(), b"of another");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            std::os::unix::fs::symlink("b", at("link")).unwrap();
+            write_text(&at("link"), "third").unwrap();
+            assert!(at("link").is_symlink());
+            assert_eq!(fs::read(at("b")).unwrap(), b"third");
+            let rights = || fs::metadata(at("b")).unwrap().permissions().mode() & 0o777;
+            fs::set_permissions(at("b"), fs::Permissions::from_mode(0o600)).unwrap();
+            write_text(&at("link"), "fourth").unwrap();
+            assert_eq!(rights(), 0o600);
+        }
+        let failed = write_whole(&at("a"), |out| {
+            out.write_all(b"half")?;
+            anyhow::bail!("no more")
+        });
+        assert_eq!(failed.map(|()| ()).unwrap_err().to_string(), "no more");
+        assert_eq!(fs::read(at("a")).unwrap(), b"second");
+        let left = fs::read_dir(dir.path()).unwrap().count();
+        assert_eq!(left, if cfg!(unix) { 4 } else { 2 });
     }
 
     #[cfg(unix)]

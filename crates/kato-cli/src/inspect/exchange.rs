@@ -100,8 +100,8 @@ impl Form {
 /// Writes all patterns of a node to a file, as Parquet if its name ends so and else as JSON Lines,
 /// which go to standard output for `-`.
 ///
-/// A file is replaced when the export is complete; until then the patterns are in `FILE.part` beside
-/// it, which is removed when the export fails. Devices and pipes are written directly. Nothing is
+/// A file is replaced when the export is complete; until then the patterns are in a file `FILE.….part`
+/// beside it, which is removed when the export fails. Devices and pipes are written directly. Nothing is
 /// written into a knowledge base.
 ///
 /// # Errors

@@ -94,7 +94,7 @@ pub(crate) fn tell_not_added(run: &TrainingRun, is_of_corpus: bool) {
         }
         (false, true) => {
             "what was to be added is a part of the run by now: go on with --resume and --skip-errors, without --add and SOURCE, \
-             which leaves out what cannot be read or learned, and lists it"
+             which leaves out what cannot be read or learned, and lists it; a larger --max-errors leaves out more"
         }
         (false, false) => {
             "what was to be added is a part of the run by now: go on with --resume, without --add and SOURCE"

@@ -49,6 +49,15 @@ impl Workplace {
         self.0.path().join(name)
     }
 
+    /// Files that were begun and are not in their places.
+    pub(crate) fn parts(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.0.path()).unwrap();
+        entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name.ends_with(".part"))
+            .collect()
+    }
+
     /// Trains `kb` and returns what `train --json` says.
     pub(crate) fn train(&self, corpus: &str, kb: &str) -> Value {
         let fixed = "--levels 3,2,2 --provenance --metadata --min-paragraph-chars 5 --workers 1 --json --quiet --allow-empty";
