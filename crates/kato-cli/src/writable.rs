@@ -330,11 +330,11 @@ mod tests {
             write_text(&at("link"), "fourth").unwrap();
             assert_eq!(rights(), 0o600);
         }
-        let failed = write_whole(&at("a"), |out| {
+        let failed = write_whole::<()>(&at("a"), |out| {
             out.write_all(b"half")?;
             anyhow::bail!("no more")
         });
-        assert_eq!(failed.map(|()| ()).unwrap_err().to_string(), "no more");
+        assert_eq!(failed.unwrap_err().to_string(), "no more");
         assert_eq!(fs::read(at("a")).unwrap(), b"second");
         let left = fs::read_dir(dir.path()).unwrap().count();
         assert_eq!(left, if cfg!(unix) { 4 } else { 2 });
