@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use kato_mongo_server::{MongoServer, ServerOptions};
+use kato_test_needs::is_thorough;
 
 use crate::backends::Backend;
 use crate::run::{Run, Tally};
@@ -28,7 +29,8 @@ pub(crate) struct Campaign {
 }
 
 impl Campaign {
-    /// As many schedules as it says, unless the environment asks for others.
+    /// As many schedules as it says, and half of them where tests are not to be thorough, unless the environment asks
+    /// for others.
     pub(crate) fn new(backend: Backend, n_schedules: u64, n_threads: usize) -> Self {
         let number = |name: &str| {
             let value = env::var(name).ok()?;
@@ -50,7 +52,10 @@ impl Campaign {
         let seeds = match seed {
             _ if wanted.is_some_and(|wanted| wanted != backend.name()) => Vec::new(),
             Some(seed) => vec![seed],
-            None => (0..number(SCHEDULES).unwrap_or(n_schedules)).collect(),
+            None => {
+                let few = n_schedules / if is_thorough() { 1 } else { 2 };
+                (0..number(SCHEDULES).unwrap_or(few)).collect()
+            }
         };
         Self {
             backend,

@@ -11,11 +11,11 @@ use kato_cluster::status::GIVEN_UP_AFTER;
 use kato_cluster::{Cluster, ClusterError, ExtendOptions, GcOptions, PlanGeneration, PlanOptions};
 use kato_random::SplitMix64;
 use kato_store::slice::NameRanges;
+use kato_test_needs::is_thorough;
 use object_store::memory::InMemory;
 
-/// Schedules: 300 where all features are tested, as in CI, and fewer with `cargo test` alone.
-/// `KATO_CHAOS_SCHEDULES` asks for more.
-const SCHEDULES: u64 = if cfg!(feature = "s3") { 300 } else { 200 };
+/// Schedules where tests are to be thorough, and where not; `KATO_CHAOS_SCHEDULES` asks for more.
+const SCHEDULES: [u64; 2] = [300, 100];
 
 type Work<'a> = Pin<Box<dyn Future<Output = Option<String>> + 'a>>;
 
@@ -90,7 +90,7 @@ fn every_schedule_ends_as_one_machine() {
     let schedules = std::env::var("KATO_CHAOS_SCHEDULES")
         .ok()
         .and_then(|text| text.parse().ok())
-        .unwrap_or(SCHEDULES);
+        .unwrap_or(SCHEDULES[usize::from(!is_thorough())]);
     let only: Option<u64> = std::env::var("KATO_CHAOS_SEED")
         .ok()
         .and_then(|text| text.parse().ok());
