@@ -16,6 +16,15 @@ pub(crate) struct Found {
     pub(crate) ignored: Vec<IgnoredFile>,
 }
 
+impl Found {
+    /// Takes empty files, which were passed over, as files behind the others.
+    fn take_empty(&mut self) {
+        let is_empty = |file: &mut IgnoredFile| file.reason == IgnoredReason::Empty;
+        let empty = self.ignored.extract_if(.., is_empty);
+        self.files.extend(empty.map(|file| file.path));
+    }
+}
+
 /// Returns all files at most `depth` levels below a directory, sorted by path, component by
 /// component.
 ///
@@ -46,9 +55,7 @@ pub(crate) fn files_but(
     folders: &'static [&'static str],
 ) -> Result<Found, LoadError> {
     let mut found = files_that(directory, usize::MAX, Hidden::Taken(folders), &|_| true)?;
-    let is_empty = |file: &mut IgnoredFile| file.reason == IgnoredReason::Empty;
-    let empty = found.ignored.extract_if(.., is_empty);
-    found.files.extend(empty.map(|file| file.path));
+    found.take_empty();
     Ok(found)
 }
 
@@ -73,9 +80,7 @@ fn files_that(
     let mut found = walk.found;
     if found.files.is_empty() {
         // A corpus of empty files alone is a corpus without documents, and not a mistake.
-        let is_empty = |file: &mut IgnoredFile| file.reason == IgnoredReason::Empty;
-        let empty = found.ignored.extract_if(.., is_empty);
-        found.files = empty.map(|file| file.path).collect();
+        found.take_empty();
     }
     Ok(found)
 }
