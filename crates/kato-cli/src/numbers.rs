@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 pub(crate) use kato_advice::counted;
+use kato_hardware::prediction::Workload;
 
 /// Parses a share of more than nothing and less than all.
 ///
@@ -111,7 +112,7 @@ pub(crate) fn chunk_size(text: &str) -> Result<usize, String> {
 ///
 /// When the text is no number of them.
 pub(crate) fn documents(text: &str) -> Result<u64, String> {
-    within(text, 1..=1_000_000_000_000)
+    within(text, Workload::DATASET_SIZES)
 }
 
 /// Parses the tokens of a document of such a training.
@@ -120,7 +121,7 @@ pub(crate) fn documents(text: &str) -> Result<u64, String> {
 ///
 /// When the text is no number of them.
 pub(crate) fn tokens_a_document(text: &str) -> Result<u64, String> {
-    within(text, 1..=10_000_000)
+    within(text, Workload::TOKENS_PER_SAMPLE)
 }
 
 /// Parses a number that lies in a range.

@@ -1,6 +1,7 @@
 //! The training that is to be predicted.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +54,11 @@ const SHORTEST_CHUNK: u64 = 3;
 const SHORTEST_TAIL: u64 = 2;
 
 impl Workload {
+    /// Samples that a training may have.
+    pub const DATASET_SIZES: RangeInclusive<u64> = 1..=1_000_000_000_000;
+    /// Tokens that a sample may have.
+    pub const TOKENS_PER_SAMPLE: RangeInclusive<u64> = 1..=10_000_000;
+
     /// Creates a training of so many samples of 100 tokens, into the embedded store.
     #[must_use]
     pub fn of_samples(dataset_size: u64) -> Self {
@@ -132,7 +138,7 @@ impl Workload {
         let checks: [(&'static str, bool, String, &'static str); 5] = [
             (
                 "dataset_size",
-                (1..=1_000_000_000_000).contains(&self.dataset_size),
+                Self::DATASET_SIZES.contains(&self.dataset_size),
                 self.dataset_size.to_string(),
                 "1 to 10^12 samples",
             ),
@@ -150,7 +156,7 @@ impl Workload {
             ),
             (
                 "tokens_per_sample",
-                (1..=10_000_000).contains(&self.tokens_per_sample),
+                Self::TOKENS_PER_SAMPLE.contains(&self.tokens_per_sample),
                 self.tokens_per_sample.to_string(),
                 "1 to 10 million tokens",
             ),
